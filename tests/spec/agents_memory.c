@@ -129,6 +129,7 @@ TEST(agents_memory_is_renewed_by_the_server)
 {
     struct daemon *daemon = daemon_asleep(SLEEPS, ONE);
     struct client *client = greet(daemon), *other;
+    steps_without_upgrades("the lists are compared after them, too");
     client_ask(client, "1", NULL, "echo", NULL);
     set_lists(daemon, TWO);
     client_send(client, "{'method':'say_only','params':{'message':" CHANGED "}}");
