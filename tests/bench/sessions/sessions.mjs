@@ -1,8 +1,9 @@
-/* Processes and memory of ten sessions with five MCP servers: each session with servers of its own,
- * and through programs that share them. Run by run.sh; needs Linux's /proc. A session is a client
- * of the official library that has listed the tools of each server and stays connected. The memory
- * is the sum of the proportional shares (PSS) of all processes that the sessions have caused,
- * without the clients themselves, which are in this process. */
+/* Processes and memory of ten sessions with five MCP servers, and with thirteen of which three are
+ * called: each session with servers of its own, and through programs that share them. Run by
+ * run.sh; needs Linux's /proc. A session is a client of the official library that has listed the
+ * tools of each server and stays connected. The memory is the sum of the proportional shares (PSS)
+ * of all processes that the sessions have caused, without the clients themselves, which are in this
+ * process. Arguments: a part of a row's title, and a number of servers. */
 import { spawn } from 'node:child_process';
 import {
     closeSync, existsSync, mkdtempSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync,
@@ -19,13 +20,34 @@ const bin = (name) => resolve('node_modules/.bin', name);
 const scratch = mkdtempSync(join(tmpdir(), 'sessions-'));
 const files = join(scratch, 'files');
 mkdirSync(files);
-const servers = {
+const five = {
     everything: [bin('mcp-server-everything')],
     filesystem: [bin('mcp-server-filesystem'), files],
     memory: [bin('mcp-server-memory')],
     'sequential-thinking': [bin('mcp-server-sequential-thinking')],
     playwright: [bin('playwright-mcp'), '--headless'],
 };
+/* What agents often have configured, and seldom call. */
+const thirteen = {
+    ...five,
+    brave: [bin('brave-search-mcp-server')],
+    context7: [bin('context7-mcp')],
+    exa: [bin('exa-mcp-server')],
+    figma: [bin('figma-developer-mcp'), '--stdio'],
+    github: [bin('mcp-server-github')],
+    notion: [bin('notion-mcp-server')],
+    postgres: [bin('mcp-server-postgres'), 'postgres://nobody@localhost/none'],
+    tavily: [bin('tavily-mcp')],
+};
+/* They ask for a key when they start. No row calls them. */
+const keys = { BRAVE_API_KEY: 'none', EXA_API_KEY: 'none', FIGMA_API_KEY: 'none',
+               NOTION_TOKEN: 'ntn_none', TAVILY_API_KEY: 'none' };
+const calls = {
+    everything: { name: 'echo', arguments: { message: 'here' } },
+    filesystem: { name: 'list_allowed_directories', arguments: {} },
+    memory: { name: 'read_graph', arguments: {} },
+};
+let servers;
 
 /* Every process that a row causes has inherited this variable, daemons in the background too. */
 const marker = `SESSIONS_ROW=${process.pid}.`;
@@ -35,6 +57,8 @@ const environment = () => ({
     PATH: process.env.PATH,
     HOME: scratch,
     XDG_RUNTIME_DIR: scratch,
+    XDG_CACHE_HOME: join(scratch, 'cache'),
+    ...keys,
     SESSIONS_ROW: `${process.pid}.${row}`,
 });
 
@@ -131,45 +155,107 @@ const supergateway = (port, server) => [bin('supergateway'), '--stdio', server.j
                                         '--port', `${port}`];
 const throughFront = (url) => overStdio([bin('supergateway'), '--streamableHttp', url]);
 
-const rows = {
-    'each session its own servers': async () => (name) => overStdio(servers[name]),
-    'stdio_bus --share': async () => (name) =>
-        overStdio([process.env.STDIO_BUS, '--share', '--idle-exit', '2', '--', ...servers[name]]),
-    'mcp-proxy, sessions by URL': async () => {
-        const urls = await proxies(mcpProxy);
-        return (name) => overHttp(urls[name]);
-    },
-    'mcp-proxy, supergateway as stdio front': async () => {
-        const urls = await proxies(mcpProxy);
-        return (name) => throughFront(urls[name]);
-    },
-    'supergateway --stateful, sessions by URL': async () => {
-        const urls = await proxies(supergateway);
-        return (name) => overHttp(urls[name]);
-    },
+const itself = async () => (name) => overStdio(servers[name]);
+const shared = (...options) => async () => (name) =>
+    overStdio([process.env.STDIO_BUS, '--share', '--idle-exit', '2', ...options, '--',
+               ...servers[name]]);
+
+/* A session that came before: what the servers answered is remembered. */
+const remembered = async () => {
+    const connect = await shared()();
+    for (const name of Object.keys(servers))
+        await (await connect(name)).close();
+    await until('the end of the daemons', () => processes().length === 0);
+    return connect;
 };
 
-async function measure(title, prepare) {
-    row++;
+const byUrl = async () => {
+    const urls = await proxies(mcpProxy);
+    return (name) => overHttp(urls[name]);
+};
+
+const tables = [
+    {
+        servers: five,
+        calls: {},
+        rows: {
+            'each session its own servers': itself,
+            'stdio_bus --share': shared(),
+            'mcp-proxy, sessions by URL': byUrl,
+            'mcp-proxy, supergateway as stdio front': async () => {
+                const urls = await proxies(mcpProxy);
+                return (name) => throughFront(urls[name]);
+            },
+            'supergateway --stateful, sessions by URL': async () => {
+                const urls = await proxies(supergateway);
+                return (name) => overHttp(urls[name]);
+            },
+        },
+    },
+    {
+        servers: thirteen,
+        calls,
+        rows: {
+            'each session its own servers': itself,
+            'stdio_bus --share, for the first time': shared(),
+            'stdio_bus --share, later': remembered,
+            'mcp-proxy, sessions by URL': byUrl,
+        },
+    },
+];
+
+/* The servers of a session are started together, as hosts do, and then a few are called. */
+async function connectAll(connect) {
     const clients = [];
-    const start = Date.now();
+    for (let i = 0; i < SESSIONS; i++)
+        clients.push(Object.fromEntries(await Promise.all(
+            Object.keys(servers).map(async (name) => [name, await connect(name)]))));
+    return clients;
+}
+
+async function callAll(sessions, calls) {
+    for (const [name, call] of Object.entries(calls))
+        await Promise.all(sessions.map(async (session) => {
+            const result = await session[name].callTool(call);
+            if (result.isError)
+                throw new Error(`${name}: ${JSON.stringify(result.content)}`);
+        }));
+}
+
+const parent = (pid) => {
+    try {
+        return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')[1]);
+    } catch {
+        return 0;
+    }
+};
+
+const sum = (pids) => pids.reduce((total, pid) => total + memory(pid), 0) / 1024;
+
+async function measure(title, prepare, calls) {
+    row++;
+    let sessions = [];
     try {
         const connect = await prepare();
-        for (let i = 0; i < SESSIONS; i++)
-            for (const name of Object.keys(servers))
-                clients.push(await connect(name));
+        const start = Date.now();
+        sessions = await connectAll(connect);
         const seconds = (Date.now() - start) / 1000;
+        await callAll(sessions, calls);
         const pids = processes();
         const [error] = proxyErrors();
         if (error)
             throw new Error(`in the log of a proxy: ${error}`);
-        const mebibytes = pids.reduce((sum, pid) => sum + memory(pid), 0) / 1024;
+        const own = pids.filter((pid) => parent(pid) === process.pid);
         console.log(`${title.padEnd(42)} ${String(pids.length).padStart(9)} ` +
-                    `${mebibytes.toFixed(0).padStart(6)} MiB ${seconds.toFixed(1).padStart(6)} s`);
+                    `${sum(pids).toFixed(0).padStart(6)} MiB ${seconds.toFixed(1).padStart(6)} s` +
+                    `   without the ${own.length} started by clients: ` +
+                    `${pids.length - own.length}, ` +
+                    `${sum(pids.filter((pid) => !own.includes(pid))).toFixed(0)} MiB`);
     } catch (error) {
         console.log(`${title.padEnd(42)} failed: ${error.message}`);
         failed = true;
     }
+    const clients = sessions.flatMap((session) => Object.values(session));
     await Promise.all(clients.map((client) => client.close().catch(() => {})));
     for (const signal of ['SIGTERM', 'SIGKILL']) {
         for (const pid of processes()) {
@@ -184,10 +270,18 @@ async function measure(title, prepare) {
     }
 }
 
-console.log(`${SESSIONS} sessions, ${Object.keys(servers).length} servers`.padEnd(42) +
-            ' processes     memory     time');
-for (const [title, prepare] of Object.entries(rows))
-    if (!process.argv[2] || title.includes(process.argv[2]))
-        await measure(title, prepare);
+const [part = '', count] = process.argv.slice(2);
+for (const table of tables) {
+    servers = table.servers;
+    const number = Object.keys(servers).length;
+    if (count && number !== Number(count))
+        continue;
+    console.log(`${SESSIONS} sessions, ${number} servers, ` +
+                `${Object.keys(table.calls).length} called`.padEnd(17) +
+                ' processes     memory     time');
+    for (const [title, prepare] of Object.entries(table.rows))
+        if (title.includes(part))
+            await measure(title, prepare, table.calls);
+}
 rmSync(scratch, { recursive: true, force: true });
 process.exit(failed ? 1 : 0);
