@@ -254,7 +254,7 @@ static const struct kept_message *page_at(const struct remembered_pages *pages, 
 
         if ((at.data == NULL) == (cursor.data == NULL) && slice_equal(at, cursor))
             return &page->answer;
-        at = next_of(page);
+        at = slice_of(page->next, page->next_len);
     }
     return NULL;
 }

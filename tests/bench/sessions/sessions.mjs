@@ -157,15 +157,14 @@ const throughFront = (url) => overStdio([bin('supergateway'), '--streamableHttp'
 
 const itself = async () => (name) => overStdio(servers[name]);
 const shared = (...options) => async () => (name) =>
-    overStdio([process.env.STDIO_BUS, '--share', '--idle-exit', '2', ...options, '--',
-               ...servers[name]]);
+    overStdio([process.env.STDIO_BUS, '--share', ...options, '--', ...servers[name]]);
 
-/* A session that came before: what the servers answered is remembered. */
+/* Another session came before, and its servers sleep: what they answered is remembered. */
 const remembered = async () => {
-    const connect = await shared()();
+    const connect = await shared('--idle-stop', '1')();
     for (const name of Object.keys(servers))
         await (await connect(name)).close();
-    await until('the end of the daemons', () => processes().length === 0);
+    await until('all servers sleep', () => processes().length === Object.keys(servers).length);
     return connect;
 };
 
@@ -180,7 +179,7 @@ const tables = [
         calls: {},
         rows: {
             'each session its own servers': itself,
-            'stdio_bus --share': shared(),
+            'stdio_bus --share': shared('--idle-exit', '2'),
             'mcp-proxy, sessions by URL': byUrl,
             'mcp-proxy, supergateway as stdio front': async () => {
                 const urls = await proxies(mcpProxy);
@@ -197,8 +196,8 @@ const tables = [
         calls,
         rows: {
             'each session its own servers': itself,
-            'stdio_bus --share, for the first time': shared(),
-            'stdio_bus --share, later': remembered,
+            'stdio_bus --share, for the first time': shared('--idle-exit', '2'),
+            'stdio_bus --share --idle-stop 1, later': remembered,
             'mcp-proxy, sessions by URL': byUrl,
         },
     },
