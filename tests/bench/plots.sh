@@ -112,7 +112,7 @@ table '| processes | memory'
 rows 3
 draw sessions 240 'Memory of ten sessions with five servers each, MiB' <<END
 low = 0
-set xrange [low:4500]
+set xrange [low:5600]
 set yrange [-0.6:4.6]
 plot $names, $(series 2 0 0.3 "$blue" '%.0f' notitle)
 END
