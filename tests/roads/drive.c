@@ -319,13 +319,16 @@ static void play_post(const char *scene)
 
 /* --- the topic bus --- */
 
+/* In one write: the daemon would read two in one round or in two. */
 static void send_command(int fd, const char *command)
 {
     size_t len = strlen(command);
     const unsigned char prefix[] = {0, 0, (unsigned char)(len >> 8), (unsigned char)len};
+    char bytes[sizeof prefix + 2 * LINE_SIZE];
 
-    if (write(fd, prefix, sizeof prefix) != sizeof prefix ||
-        write(fd, command, len) != (ssize_t)len)
+    memcpy(bytes, prefix, sizeof prefix);
+    memcpy(bytes + sizeof prefix, command, len);
+    if (write(fd, bytes, sizeof prefix + len) != (ssize_t)(sizeof prefix + len))
         fail("write");
 }
 
