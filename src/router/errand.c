@@ -46,12 +46,6 @@ static bool find_subscription(struct router *router, struct handshake *handshake
 /* Lists whose change was not announced in the handshake are looked at at the next one. */
 static bool find_announcement(struct handshake *handshake, struct errand *errand)
 {
-    static const enum handshake_list of[REMEMBERED_LISTS] = {
-        [REMEMBERED_TOOLS] = HANDSHAKE_TOOLS,
-        [REMEMBERED_PROMPTS] = HANDSHAKE_PROMPTS,
-        [REMEMBERED_RESOURCES] = HANDSHAKE_RESOURCES,
-        [REMEMBERED_TEMPLATES] = HANDSHAKE_RESOURCES,
-    };
     unsigned changed = handshake->remembering.changed;
 
     if (changed == 0)
@@ -59,7 +53,7 @@ static bool find_announcement(struct handshake *handshake, struct errand *errand
     *errand = (struct errand){.kind = ERRAND_ANNOUNCE, .worker = handshake->worker};
     for (int list = 0; list < REMEMBERED_LISTS; list++) {
         if ((changed >> list & 1) != 0)
-            errand->lists |= 1u << of[list];
+            errand->lists |= 1u << handshake_list_of((enum remembered_list)list);
     }
     handshake->remembering.changed = 0;
     return true;

@@ -2,8 +2,6 @@
 
 #include "router/from_memory.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
@@ -71,12 +69,11 @@ static int begin(struct decision *decision, struct handshake *handshake,
 
     if (offer_make(&offer, decision->message) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    status = handshake_keep(handshake, HANDSHAKE_INITIALIZE, &offer.message);
+    status = handshake_begin(handshake, &offer.message,
+                             slice_of(remembered->name, remembered->name_len));
     offer_free(&offer);
     if (status != STDIO_BUS_OK)
         return status;
-    memcpy(handshake->begun, remembered->name, remembered->name_len);
-    handshake->begun_len = remembered->name_len;
     status = handshake_read_line(&handshake->answer, remembered->answer.line);
     handshake->answered = status == STDIO_BUS_OK;
     return status;
@@ -177,15 +174,9 @@ bool from_memory_takes(struct decision *decision, const struct peer *worker)
 
 static void want(struct handshake *handshake, unsigned lists)
 {
-    static const enum handshake_list of[REMEMBERED_LISTS] = {
-        [REMEMBERED_TOOLS] = HANDSHAKE_TOOLS,
-        [REMEMBERED_PROMPTS] = HANDSHAKE_PROMPTS,
-        [REMEMBERED_RESOURCES] = HANDSHAKE_RESOURCES,
-        [REMEMBERED_TEMPLATES] = HANDSHAKE_RESOURCES,
-    };
-
     for (int list = 0; list < REMEMBERED_LISTS; list++) {
-        if ((lists >> list & 1) != 0 && handshake->answer.has[of[list]])
+        if ((lists >> list & 1) != 0 &&
+            handshake->answer.has[handshake_list_of((enum remembered_list)list)])
             handshake->remembering.wanted |= 1u << list;
     }
     handshake_note_errand(handshake);
@@ -200,14 +191,13 @@ void from_memory_compare(struct handshake *handshake)
 unsigned from_memory_compared(const struct handshake *handshake)
 {
     const struct remembered *remembered = handshake->worker->pool->remembered;
-    bool whole[REMEMBERED_LISTS] = {false};
+    unsigned lists = (1u << HANDSHAKE_LISTS) - 1;
 
-    for (int list = 0; remembered != NULL && list < REMEMBERED_LISTS; list++)
-        whole[list] = remembered->lists[list].whole;
-    return (unsigned)whole[REMEMBERED_TOOLS] << HANDSHAKE_TOOLS |
-           (unsigned)whole[REMEMBERED_PROMPTS] << HANDSHAKE_PROMPTS |
-           (unsigned)(whole[REMEMBERED_RESOURCES] && whole[REMEMBERED_TEMPLATES])
-               << HANDSHAKE_RESOURCES;
+    for (int list = 0; list < REMEMBERED_LISTS; list++) {
+        if (remembered == NULL || !remembered->lists[list].whole)
+            lists &= ~(1u << handshake_list_of((enum remembered_list)list));
+    }
+    return lists;
 }
 
 bool from_memory_renew(struct handshake *handshake, const struct message *answer)

@@ -59,6 +59,27 @@ int handshake_keep(struct handshake *handshake, enum handshake_part part,
     return kept_message_copy(&handshake->parts[part], message);
 }
 
+int handshake_begin(struct handshake *handshake, const struct message *initialize,
+                    struct slice version)
+{
+    handshake->begun_len = version.len;
+    if (version.len > 0)
+        memcpy(handshake->begun, version.data, version.len);
+    return handshake_keep(handshake, HANDSHAKE_INITIALIZE, initialize);
+}
+
+enum handshake_list handshake_list_of(enum remembered_list list)
+{
+    static const enum handshake_list of[REMEMBERED_LISTS] = {
+        [REMEMBERED_TOOLS] = HANDSHAKE_TOOLS,
+        [REMEMBERED_PROMPTS] = HANDSHAKE_PROMPTS,
+        [REMEMBERED_RESOURCES] = HANDSHAKE_RESOURCES,
+        [REMEMBERED_TEMPLATES] = HANDSHAKE_RESOURCES,
+    };
+
+    return of[list];
+}
+
 /* NULL: it is not an object, or has no such member. */
 static const struct json_value *member_of(const struct json_value *object, const char *key)
 {

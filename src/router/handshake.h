@@ -81,6 +81,11 @@ struct handshake *handshake_of(struct peer *worker, struct shared_handshakes *sh
 int handshake_keep(struct handshake *handshake, enum handshake_part part,
                    const struct message *message);
 
+/* Keeps the initialize that the next process gets, which asks for this version: at most
+ * VERSION_NAME_MAX bytes. STDIO_BUS_ERR if out of memory. */
+int handshake_begin(struct handshake *handshake, const struct message *initialize,
+                    struct slice version);
+
 /* The answer to initialize has come from the first process. Accepts NULL. STDIO_BUS_ERR if out of
  * memory. */
 int handshake_note_answer(struct handshake *handshake, const struct message *answer);
@@ -91,6 +96,9 @@ int handshake_read_answer(struct handshake_answer *to, const struct message *ans
 
 /* Reads one that was kept. */
 int handshake_read_line(struct handshake_answer *to, struct slice line);
+
+/* The list of which the server says that it has it. */
+enum handshake_list handshake_list_of(enum remembered_list list);
 
 /* The lists whose changes it announces: bits, by enum handshake_list. */
 static inline unsigned handshake_announced(const struct handshake_answer *answer)

@@ -2,8 +2,6 @@
 
 #include "router/one_handshake.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
@@ -71,15 +69,6 @@ static bool is_acceptable(struct decision *decision, const struct peer *worker)
     return false;
 }
 
-/* Keeps the initialize for the next process. False: out of memory. */
-static bool begin(struct handshake *handshake, const struct message *message, struct slice version)
-{
-    handshake->begun_len = version.len;
-    if (version.len > 0)
-        memcpy(handshake->begun, version.data, version.len);
-    return handshake_keep(handshake, HANDSHAKE_INITIALIZE, message) == STDIO_BUS_OK;
-}
-
 /* The server is asked for one version at a time. False: out of memory. */
 static bool ask(struct decision *decision, struct handshake *handshake)
 {
@@ -91,7 +80,8 @@ static bool ask(struct decision *decision, struct handshake *handshake)
         return true;
     if (offer_make(&offer, decision->message) != STDIO_BUS_OK)
         return false;
-    kept = handshake->answered || begin(handshake, &offer.message, decision->named);
+    kept = handshake->answered ||
+           handshake_begin(handshake, &offer.message, decision->named) == STDIO_BUS_OK;
     kept = kept && versions_add(&handshake->versions, decision->named, &offer.message) != NULL;
     offer_free(&offer);
     return kept;
