@@ -30,11 +30,8 @@ static bool has_key(struct slice text)
 /* The protocol whose "initialize" has such an answer; NULL: none. */
 static const char *protocol_of(const struct json_value *answer)
 {
-    const struct json_value *result = document_member(answer, "result");
-    const struct json_value *version = NULL;
+    const struct json_value *version = document_member(document_member(answer, "result"), KEY);
 
-    if (result != NULL && result->type == JSON_OBJECT)
-        version = document_member(result, KEY);
     if (version == NULL)
         return NULL;
     return version->type == JSON_STRING ? "mcp" : version->type == JSON_NUMBER ? "acp" : NULL;
@@ -72,10 +69,9 @@ static void log_stderr(struct log *log, struct slice text)
 
 static struct slice text_member(const struct json_value *object, const char *key)
 {
-    const struct json_value *value =
-        object != NULL && object->type == JSON_OBJECT ? document_member(object, key) : NULL;
+    const struct json_value *value = document_member_of(object, key, JSON_STRING);
 
-    return value != NULL && value->type == JSON_STRING ? value->text : slice_of("", 0);
+    return value != NULL ? value->text : slice_of("", 0);
 }
 
 void first_answer_check_failure(struct worker *worker, const struct message *answer)
@@ -90,7 +86,7 @@ void first_answer_check_failure(struct worker *worker, const struct message *ans
         document_read(&document, answer->bytes, &problem) != STDIO_BUS_OK)
         return;
     error = document_member(document.root, "error");
-    data = error != NULL && error->type == JSON_OBJECT ? document_member(error, "data") : NULL;
+    data = document_member(error, "data");
     if (slice_is(text_member(data, "stdio_bus"), "exited")) {
         text = text_member(error, "message");
         log_error(bus->log, "", "%.*s", (int)text.len, text.data);

@@ -203,15 +203,6 @@ static enum client_server_kind kind_of(const struct client_server *server)
 
 /* --- the file --- */
 
-static const struct json_value *member_object(const struct json_value *object, const char *key)
-{
-    const struct json_value *member = NULL;
-
-    if (object != NULL && object->type == JSON_OBJECT)
-        member = document_member(object, key);
-    return member != NULL && member->type == JSON_OBJECT ? member : NULL;
-}
-
 /* NULL: there are none. VS Code's settings have "mcp.servers", opencode's have servers in "mcp". */
 static const struct json_value *servers_of(const struct json_value *root)
 {
@@ -219,11 +210,11 @@ static const struct json_value *servers_of(const struct json_value *root)
     const struct json_value *servers = NULL, *mcp;
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && servers == NULL; i++)
-        servers = member_object(root, keys[i]);
+        servers = document_member_of(root, keys[i], JSON_OBJECT);
     if (servers != NULL)
         return servers;
-    mcp = member_object(root, "mcp");
-    servers = member_object(mcp, "servers");
+    mcp = document_member_of(root, "mcp", JSON_OBJECT);
+    servers = document_member_of(mcp, "servers", JSON_OBJECT);
     if (servers != NULL && document_member(servers, "command") == NULL)
         return servers;
     return mcp != NULL && mcp->count > 0 ? mcp : NULL;
@@ -247,13 +238,13 @@ static void visit_all(const struct json_value *servers, const char *project,
 bool client_servers_each(const struct json_value *root, client_server_fn *visit, void *user_data)
 {
     const struct json_value *servers = servers_of(root);
-    const struct json_value *projects = member_object(root, "projects"), *project;
+    const struct json_value *projects = document_member_of(root, "projects", JSON_OBJECT), *project;
     bool found = servers != NULL;
 
     visit_all(servers, "", visit, user_data);
     for (project = projects != NULL ? projects->first : NULL; project != NULL;
          project = project->next) {
-        servers = member_object(project, "mcpServers");
+        servers = document_member_of(project, "mcpServers", JSON_OBJECT);
         found = found || servers != NULL;
         visit_all(servers, project->key.data, visit, user_data);
     }

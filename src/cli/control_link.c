@@ -140,11 +140,9 @@ static const struct json_value *result_of(struct control_link *link, struct slic
     if (result != NULL)
         return result;
     error = document_member(link->reply.root, "error");
-    message = error != NULL && error->type == JSON_OBJECT ? document_member(error, "message")
-                                                          : NULL;
+    message = document_member_of(error, "message", JSON_STRING);
     snprintf(link->reason, sizeof link->reason, "%s",
-             message != NULL && message->type == JSON_STRING ? message->text.data
-                                                             : "this is no control socket");
+             message != NULL ? message->text.data : "this is no control socket");
     return NULL;
 }
 

@@ -87,21 +87,13 @@ static void add_lifetime(struct exchange *exchange)
         json_text_literal(&exchange->out, LONG_TIME);
 }
 
-static const struct json_value *member(const struct json_value *object, const char *key,
-                                       enum json_type type)
-{
-    const struct json_value *value =
-        object != NULL && object->type == JSON_OBJECT ? document_member(object, key) : NULL;
-
-    return value != NULL && value->type == type ? value : NULL;
-}
-
 /* --- the methods --- */
 
 static void initialize(struct exchange *exchange)
 {
     static const char *const versions[] = {"2024-11-05", "2025-03-26", "2025-06-18"};
-    const struct json_value *asked = member(exchange->params, "protocolVersion", JSON_STRING);
+    const struct json_value *asked = document_member_of(exchange->params, "protocolVersion",
+                                                        JSON_STRING);
     const char *version = LATEST;
 
     if (asked == NULL) {
@@ -145,7 +137,7 @@ static void list_tools(struct exchange *exchange)
 
 static void call_tool(struct exchange *exchange)
 {
-    const struct json_value *name = member(exchange->params, "name", JSON_STRING);
+    const struct json_value *name = document_member_of(exchange->params, "name", JSON_STRING);
     struct json_text text = {.data = NULL};
     enum tools_outcome outcome = TOOLS_UNKNOWN;
 
@@ -181,8 +173,8 @@ static const struct {
 /* Which era the request is of. False: of a version that is not known here, and it is answered. */
 static bool read_era(struct exchange *exchange)
 {
-    const struct json_value *meta = member(exchange->params, "_meta", JSON_OBJECT);
-    const struct json_value *version = member(meta, META_VERSION, JSON_STRING);
+    const struct json_value *meta = document_member_of(exchange->params, "_meta", JSON_OBJECT);
+    const struct json_value *version = document_member_of(meta, META_VERSION, JSON_STRING);
 
     exchange->stateless = version != NULL;
     if (version == NULL || slice_is(version->text, STATELESS))
@@ -212,8 +204,8 @@ static void answer_message(struct exchange *exchange, const struct json_value *r
 {
     const struct json_value *id = root->type == JSON_OBJECT ? document_member(root, "id") : NULL;
 
-    exchange->method = member(root, "method", JSON_STRING);
-    exchange->params = member(root, "params", JSON_OBJECT);
+    exchange->method = document_member_of(root, "method", JSON_STRING);
+    exchange->params = document_member_of(root, "params", JSON_OBJECT);
     if (id != NULL && (id->type == JSON_STRING || id->type == JSON_NUMBER))
         exchange->id = id;
     if (root->type == JSON_OBJECT && exchange->method == NULL &&

@@ -38,9 +38,9 @@ struct deep {
 
 static const char *text_of(const struct json_value *object, const char *key)
 {
-    const struct json_value *value = document_member(object, key);
+    const struct json_value *value = document_member_of(object, key, JSON_STRING);
 
-    return value != NULL && value->type == JSON_STRING ? value->text.data : NULL;
+    return value != NULL ? value->text.data : NULL;
 }
 
 /* Whether the listener is for framed messages of this pool. */
@@ -193,7 +193,7 @@ static bool is_healthy(struct control_link *link)
         return false;
     snprintf(link->reason, sizeof link->reason,
              "not serving, or a pool has lost all of its workers");
-    healthy = status->type == JSON_OBJECT ? document_member(status, "healthy") : NULL;
+    healthy = document_member(status, "healthy");
     return healthy != NULL && healthy->boolean;
 }
 

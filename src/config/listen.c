@@ -86,11 +86,11 @@ static void check_pool_id(struct diagnostics *diagnostics, const struct json_val
     const struct json_value *pools, *each, *id;
     char shown[64];
 
-    pools = document_member(root_of(pool), "pools");
-    each = pools != NULL && pools->type == JSON_ARRAY ? pools->first : NULL;
+    pools = document_member_of(root_of(pool), "pools", JSON_ARRAY);
+    each = pools != NULL ? pools->first : NULL;
     for (; each != NULL; each = each->next) {
-        id = each->type == JSON_OBJECT ? document_member(each, "id") : NULL;
-        if (id != NULL && id->type == JSON_STRING && slice_equal(id->text, pool->text))
+        id = document_member_of(each, "id", JSON_STRING);
+        if (id != NULL && slice_equal(id->text, pool->text))
             return;
     }
     diagnostics_value(diagnostics, pool, "there is no pool \"%s\"",

@@ -85,14 +85,10 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
 /* --- the pools of the topic bus --- */
 
 /* The member of the key "rmp" of a pool, if both are of the right types; otherwise NULL. */
-static const struct json_value *member_of(const struct json_value *pool, const char *key,
-                                          enum json_type type)
+static const struct json_value *rmp_member(const struct json_value *pool, const char *key,
+                                           enum json_type type)
 {
-    const struct json_value *rmp, *member;
-
-    rmp = pool->type == JSON_OBJECT ? document_member(pool, "rmp") : NULL;
-    member = rmp != NULL && rmp->type == JSON_OBJECT ? document_member(rmp, key) : NULL;
-    return member != NULL && member->type == type ? member : NULL;
+    return document_member_of(document_member(pool, "rmp"), key, type);
 }
 
 static bool is_same_member(const struct json_value *a, const struct json_value *b)
@@ -108,7 +104,7 @@ static void check_unique(struct diagnostics *diagnostics, const struct json_valu
     char path[DOCUMENT_PATH_MAX], place[DIAGNOSTICS_PLACE_MAX];
 
     for (other = pools->first; member != NULL && other != pool; other = other->next) {
-        earlier = member_of(other, member->key.data, member->type);
+        earlier = rmp_member(other, member->key.data, member->type);
         if (earlier == NULL || !is_same_member(earlier, member))
             continue;
         document_path(path, sizeof path, other);
@@ -121,8 +117,8 @@ static void check_unique(struct diagnostics *diagnostics, const struct json_valu
 static void check_unique_rmp(struct diagnostics *diagnostics, const struct json_value *pools,
                              const struct json_value *pool)
 {
-    check_unique(diagnostics, pools, pool, member_of(pool, "agent", JSON_STRING));
-    check_unique(diagnostics, pools, pool, member_of(pool, "runner", JSON_BOOLEAN));
+    check_unique(diagnostics, pools, pool, rmp_member(pool, "agent", JSON_STRING));
+    check_unique(diagnostics, pools, pool, rmp_member(pool, "runner", JSON_BOOLEAN));
 }
 
 /* The name is a part of a topic. */
@@ -252,9 +248,9 @@ const struct key_table pool_config_keys = {
 /* The id of a pool, if it is a string. */
 static const struct json_value *id_of(const struct json_value *pool)
 {
-    const struct json_value *id = pool->type == JSON_OBJECT ? document_member(pool, "id") : NULL;
+    const struct json_value *id = document_member_of(pool, "id", JSON_STRING);
 
-    return id != NULL && id->type == JSON_STRING && id->text.len > 0 ? id : NULL;
+    return id != NULL && id->text.len > 0 ? id : NULL;
 }
 
 /* Pools come from several files: the list of all of them is that of `pools`. */
@@ -290,8 +286,7 @@ static void check_pool(struct diagnostics *diagnostics, const struct json_value 
 /* The workers of the pool; 0 if the key is not valid. */
 static int64_t count_instances(const struct json_value *pool)
 {
-    const struct json_value *value = pool->type == JSON_OBJECT ? document_member(pool, "instances")
-                                                               : NULL;
+    const struct json_value *value = document_member(pool, "instances");
     int64_t count;
 
     if (value != NULL && (!document_integer(value, &count) || count < 1 || count > INSTANCES_MAX))

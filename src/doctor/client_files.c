@@ -153,10 +153,8 @@ static void look_at_texts(struct reading *reading, const struct client_server *s
 
 static const char *member_text(const struct json_value *object, const char *key)
 {
-    const struct json_value *value = NULL;
+    const struct json_value *value = document_member(object, key);
 
-    if (object != NULL && object->type == JSON_OBJECT)
-        value = document_member(object, key);
     return value != NULL && text_of(value).len > 0 ? value->text.data : NULL;
 }
 

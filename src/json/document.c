@@ -398,11 +398,21 @@ const struct json_value *document_member(const struct json_value *object, const 
 {
     const struct json_value *member;
 
+    if (object == NULL || object->type != JSON_OBJECT)
+        return NULL;
     for (member = object->first; member != NULL; member = member->next) {
         if (slice_is(member->key, key))
             return member;
     }
     return NULL;
+}
+
+const struct json_value *document_member_of(const struct json_value *object, const char *key,
+                                            enum json_type type)
+{
+    const struct json_value *value = document_member(object, key);
+
+    return value != NULL && value->type == type ? value : NULL;
 }
 
 bool document_integer(const struct json_value *value, int64_t *integer)

@@ -58,8 +58,12 @@ int document_read(struct document *document, struct slice source, struct documen
 /* Frees all values and strings. A zeroed document is fine. */
 void document_free(struct document *document);
 
-/* The value of `key` in `object`; NULL if there is none. */
+/* The value of `key` in `object`; NULL if there is none, or if that is no object, or NULL. */
 const struct json_value *document_member(const struct json_value *object, const char *key);
+
+/* The same, but NULL also if the value is not of this type. */
+const struct json_value *document_member_of(const struct json_value *object, const char *key,
+                                            enum json_type type);
 
 /* The number as an integer; 12, 12.0 and 1.2e1 are the same. Returns false if the value is not a
  * number or not integral; one beyond INT64_MAX or -INT64_MAX becomes that. */

@@ -160,7 +160,7 @@ static void add_table(struct json_text *to, const struct table *table,
                       const struct json_value *figures)
 {
     const struct json_value *list = document_member(figures, table->key),
-                            *rows = list != NULL ? document_member(list, table->key) : NULL;
+                            *rows = document_member(list, table->key);
     const char *columns = table->columns;
     struct column column;
 

@@ -80,12 +80,6 @@ enum handshake_list handshake_list_of(enum remembered_list list)
     return of[list];
 }
 
-/* NULL: it is not an object, or has no such member. */
-static const struct json_value *member_of(const struct json_value *object, const char *key)
-{
-    return object != NULL && object->type == JSON_OBJECT ? document_member(object, key) : NULL;
-}
-
 static void read_result(struct handshake_answer *to, const struct json_value *result)
 {
     static const char *const lists[] = {
@@ -93,16 +87,17 @@ static void read_result(struct handshake_answer *to, const struct json_value *re
         [HANDSHAKE_PROMPTS] = "prompts",
         [HANDSHAKE_RESOURCES] = "resources",
     };
-    const struct json_value *version = member_of(result, "protocolVersion"), *ability, *changes;
+    const struct json_value *version = document_member_of(result, "protocolVersion", JSON_STRING),
+                            *ability, *changes;
     size_t i;
 
-    if (version != NULL && version->type == JSON_STRING)
+    if (version != NULL)
         snprintf(to->version, sizeof to->version, "%s", version->text.data);
     for (i = 0; i < HANDSHAKE_LISTS; i++) {
-        ability = member_of(member_of(result, "capabilities"), lists[i]);
-        changes = member_of(ability, "listChanged");
+        ability = document_member(document_member(result, "capabilities"), lists[i]);
+        changes = document_member_of(ability, "listChanged", JSON_BOOLEAN);
         to->has[i] = ability != NULL;
-        to->announces[i] = changes != NULL && changes->type == JSON_BOOLEAN && changes->boolean;
+        to->announces[i] = changes != NULL && changes->boolean;
     }
 }
 
@@ -124,7 +119,7 @@ int handshake_read_line(struct handshake_answer *to, struct slice line)
     result = document_read(&document, line, &error);
     if (result != STDIO_BUS_OK)
         return result;
-    read_result(to, member_of(document.root, "result"));
+    read_result(to, document_member(document.root, "result"));
     document_free(&document);
     return STDIO_BUS_OK;
 }

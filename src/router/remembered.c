@@ -205,15 +205,6 @@ static bool are_same(const struct remembered_pages *a, const struct remembered_p
 
 /* --- a client's request --- */
 
-static const struct json_value *member_of(const struct json_value *object, const char *key,
-                                          enum json_type type)
-{
-    const struct json_value *value =
-        object != NULL && object->type == JSON_OBJECT ? document_member(object, key) : NULL;
-
-    return value != NULL && value->type == type ? value : NULL;
-}
-
 /* Whether the object has no other members than these; NULL has none. */
 static bool has_only(const struct json_value *object, const char *key, const char *other)
 {
@@ -319,11 +310,11 @@ const char *remembering_next(struct remembering *remembering, struct slice *curs
 /* False: it is no page. *next has data NULL if it is the last one. */
 static bool read_page(const struct json_value *answer, struct slice *next)
 {
-    const struct json_value *result = member_of(answer, "result", JSON_OBJECT);
-    const struct json_value *cursor = result != NULL ? document_member(result, "nextCursor") : NULL;
+    const struct json_value *result = document_member_of(answer, "result", JSON_OBJECT);
+    const struct json_value *cursor = document_member_of(result, "nextCursor", JSON_STRING);
 
     *next = slice_of(NULL, 0);
-    if (cursor != NULL && cursor->type == JSON_STRING && cursor->text.len > 0)
+    if (cursor != NULL && cursor->text.len > 0)
         *next = cursor->text;
     return result != NULL;
 }

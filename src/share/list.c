@@ -49,7 +49,7 @@ static void write_state(struct json_text *text, const struct share *share)
 {
     const struct json_value *state = share_member(share, "state", JSON_STRING);
 
-    row_slice(text, "state", state != NULL ? state->text : slice_of(NULL, 0));
+    share_write_text(text, share, "state");
     if (state != NULL)
         row_number(text, "state_ms", share_number(share, "state_ms"));
     else
@@ -63,14 +63,12 @@ static void write_state(struct json_text *text, const struct share *share)
 static void write_share(struct json_text *text, const struct share *share,
                         const struct usage *usage, const char *directory)
 {
-    const struct json_value *version = share_member(share, "version", JSON_STRING);
-    const struct json_value *failure = share_member(share, "failure", JSON_STRING);
     size_t processes;
     long kib = share_usage(share, usage, &processes);
 
     row_begin(text, NULL, '{');
     row_string(text, "name", share->base);
-    row_slice(text, "version", version != NULL ? version->text : slice_of(NULL, 0));
+    share_write_text(text, share, "version");
     row_number(text, "pid", share_number(share, "pid"));
     row_number(text, "runs_ms", share_number(share, "seconds") * 1000);
     write_state(text, share);
@@ -81,7 +79,7 @@ static void write_share(struct json_text *text, const struct share *share,
     else
         row_string(text, "memory", NULL);
     write_command(text, share_identity(share));
-    row_slice(text, "failure", failure != NULL ? failure->text : slice_of(NULL, 0));
+    share_write_text(text, share, "failure");
     write_log(text, share, directory);
     row_end(text, '}');
 }

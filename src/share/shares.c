@@ -24,14 +24,19 @@
 const struct json_value *share_member(const struct share *share, const char *key,
                                       enum json_type type)
 {
-    const struct json_value *value = document_member(share->status.root, key);
-
-    return value != NULL && value->type == type ? value : NULL;
+    return document_member_of(share->status.root, key, type);
 }
 
 int64_t share_number(const struct share *share, const char *key)
 {
     return document_number(share->status.root, key);
+}
+
+void share_write_text(struct json_text *text, const struct share *share, const char *key)
+{
+    const struct json_value *value = share_member(share, key, JSON_STRING);
+
+    row_slice(text, key, value != NULL ? value->text : slice_of(NULL, 0));
 }
 
 struct slice share_identity(const struct share *share)

@@ -11,6 +11,7 @@
 #include "share/directory.h"
 #include "share/usage.h"
 #include "json/document.h"
+#include "json/text.h"
 
 /* A daemon that has answered. */
 struct share {
@@ -52,6 +53,9 @@ const struct json_value *share_member(const struct share *share, const char *key
 
 /* The member as a number; 0 if it is none. */
 int64_t share_number(const struct share *share, const char *key);
+
+/* Writes the member, if it is a string, and otherwise null. */
+void share_write_text(struct json_text *text, const struct share *share, const char *key);
 
 /* Without the values of variables. */
 struct slice share_identity(const struct share *share);

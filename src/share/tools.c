@@ -80,13 +80,6 @@ static void write_command(struct json_text *text, struct slice identity)
     free(word);
 }
 
-static void write_text(struct json_text *text, const struct share *share, const char *key)
-{
-    const struct json_value *value = share_member(share, key, JSON_STRING);
-
-    row_slice(text, key, value != NULL ? value->text : slice_of(NULL, 0));
-}
-
 static void write_server(struct json_text *text, const struct share *share,
                          const struct usage *usage)
 {
@@ -96,7 +89,7 @@ static void write_server(struct json_text *text, const struct share *share,
     row_begin(text, NULL, '{');
     row_string(text, "name", share->base);
     write_command(text, share_identity(share));
-    write_text(text, share, "state");
+    share_write_text(text, share, "state");
     row_number(text, "state_ms", share_number(share, "state_ms"));
     row_number(text, "calls", share_number(share, "calls"));
     row_number(text, "clients", share_number(share, "clients"));
@@ -105,7 +98,7 @@ static void write_server(struct json_text *text, const struct share *share,
         row_number(text, "memory_bytes", (int64_t)kib * 1024);
     row_number(text, "daemon_pid", share_number(share, "pid"));
     row_number(text, "daemon_runs_ms", share_number(share, "seconds") * 1000);
-    write_text(text, share, "failure");
+    share_write_text(text, share, "failure");
     row_end(text, '}');
 }
 
