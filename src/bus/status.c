@@ -38,12 +38,10 @@ static bool pools_are_served(const struct stdio_bus *bus)
 static void write_workers(const struct stdio_bus *bus, struct json_text *to)
 {
     size_t counts[WORKER_FAILED + 1] = {0}, i;
-    struct list_node *pool, *next_pool, *node, *following;
+    const struct worker *worker = NULL;
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
-            counts[list_entry(node, struct worker, link)->state]++;
-    }
+    while ((worker = workers_next(bus, worker)) != NULL)
+        counts[worker->state]++;
     row_begin(to, "workers", '{');
     for (i = 0; i <= WORKER_FAILED; i++)
         row_number(to, workers_state_names[i], (int64_t)counts[i]);

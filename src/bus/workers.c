@@ -398,25 +398,51 @@ size_t workers_answering(const struct peer *peer)
     return count;
 }
 
+struct worker *workers_next(const struct stdio_bus *bus, const struct worker *worker)
+{
+    const struct list_node *pool = &bus->pools.head, *node = NULL;
+
+    if (worker != NULL) {
+        pool = &pool_of(worker)->link;
+        node = worker->link.next;
+    }
+    while (node == NULL || node == &list_entry(pool, struct pool, link)->workers.head) {
+        pool = pool->next;
+        if (pool == &bus->pools.head)
+            return NULL;
+        node = list_entry(pool, struct pool, link)->workers.head.next;
+    }
+    return list_entry(node, struct worker, link);
+}
+
+struct worker *workers_numbered(const struct stdio_bus *bus, int64_t number)
+{
+    struct worker *worker = NULL;
+
+    while ((worker = workers_next(bus, worker)) != NULL) {
+        if (worker->number == number)
+            break;
+    }
+    return worker;
+}
+
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker))
 {
-    struct list_node *pool, *next_pool, *node, *following;
+    struct worker *worker, *following;
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
-            fn(list_entry(node, struct worker, link));
+    for (worker = workers_next(bus, NULL); worker != NULL; worker = following) {
+        following = workers_next(bus, worker);
+        fn(worker);
     }
 }
 
 bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *worker))
 {
-    struct list_node *pool, *next_pool, *node, *following;
+    const struct worker *worker = NULL;
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
-            if (!is(list_entry(node, struct worker, link)))
-                return false;
-        }
+    while ((worker = workers_next(bus, worker)) != NULL) {
+        if (!is(worker))
+            return false;
     }
     return true;
 }
@@ -459,17 +485,13 @@ void workers_serve(struct stdio_bus *bus)
 
 static struct worker *worker_of_process(struct stdio_bus *bus, pid_t pid)
 {
-    struct list_node *pool, *next_pool, *node, *following;
+    struct worker *worker = NULL;
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
-            struct worker *worker = list_entry(node, struct worker, link);
-
-            if (worker->child.pid == pid)
-                return worker;
-        }
+    while ((worker = workers_next(bus, worker)) != NULL) {
+        if (worker->child.pid == pid)
+            break;
     }
-    return NULL;
+    return worker;
 }
 
 /* The exit of a worker that is seen here is the worker's to read: its status must not be lost. */

@@ -40,7 +40,13 @@ const char *workers_state(const struct worker *worker);
 /* Requests that the peer has to answer. */
 size_t workers_answering(const struct peer *peer);
 
-/* Calls fn for each worker. */
+/* The worker after this one, over all pools; after NULL the first. NULL: there are no more. */
+struct worker *workers_next(const struct stdio_bus *bus, const struct worker *worker);
+
+/* NULL: no worker has this number. */
+struct worker *workers_numbered(const struct stdio_bus *bus, int64_t number);
+
+/* Calls fn for each worker, which may remove it. */
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 
 /* In a router that is closing: the message for which the worker is held is decided again. */

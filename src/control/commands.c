@@ -82,16 +82,18 @@ static void run_requests(struct command *command)
 /* What the page shows; it is for programs that show it elsewhere. */
 static void run_figures(struct command *command)
 {
-    fail(command, JSONRPC_SERVER_ERROR, "this daemon was built without that");
+    bool known = false;
+
     each_service(command->bus, at, figures) {
         struct slice figures = at.service->figures(at.state);
 
+        known = true;
         json_text_add(&command->result, figures);
         if (figures.data == NULL)
             fail(command, CONTROL_NO_MEMORY, "out of memory");
-        else
-            fail(command, 0, NULL);
     }
+    if (!known)
+        fail(command, JSONRPC_SERVER_ERROR, "this daemon was built without that");
 }
 
 static void run_metrics(struct command *command)
@@ -115,21 +117,6 @@ static void run_events(struct command *command)
 }
 
 /* --- workers --- */
-
-static struct worker *find_worker(const struct stdio_bus *bus, int64_t number)
-{
-    struct list_node *pool, *next_pool, *node, *following;
-
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
-            struct worker *worker = list_entry(node, struct worker, link);
-
-            if (worker->number == number)
-                return worker;
-        }
-    }
-    return NULL;
-}
 
 /* NULL: the worker's process is to end, or was started. */
 static const char *restart(struct stdio_bus *bus, struct worker *worker)
@@ -160,7 +147,7 @@ static const char *restart(struct stdio_bus *bus, struct worker *worker)
 static void run_restart(struct command *command)
 {
     struct stdio_bus *bus = command->bus;
-    struct worker *worker = find_worker(bus, command->request->worker);
+    struct worker *worker = workers_numbered(bus, command->request->worker);
 
     if (worker == NULL) {
         fail(command, JSONRPC_INVALID_PARAMS, "no such worker");
@@ -213,7 +200,7 @@ static size_t set_pool_drained(struct command *command, bool drained)
 static void drain_or_resume(struct command *command, bool drained)
 {
     const struct control_request *request = command->request;
-    struct worker *worker = find_worker(command->bus, request->worker);
+    struct worker *worker = workers_numbered(command->bus, request->worker);
     size_t count = 1;
 
     if (worker != NULL)

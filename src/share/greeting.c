@@ -25,30 +25,26 @@
 
 static size_t count_workers(const struct stdio_bus *bus)
 {
-    struct list_node *pool, *next_pool, *node, *following;
+    const struct worker *worker = NULL;
     size_t count = 0;
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
-            count += list_entry(node, struct worker, link)->child.pid > 0;
-    }
+    while ((worker = workers_next(bus, worker)) != NULL)
+        count += worker->child.pid > 0;
     return count;
 }
 
 /* Process groups: a worker that is a script may run its server as a child. */
 static size_t write_workers(char *to, size_t size, const struct stdio_bus *bus)
 {
-    struct list_node *pool, *next_pool, *node, *following;
+    const struct worker *worker = NULL;
     size_t len = 0;
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
-            long pid = (long)list_entry(node, struct worker, link)->child.pid;
-            int n = pid > 0 ? snprintf(to + len, size - len, "%s%ld", len > 0 ? "," : "", pid) : 0;
+    while ((worker = workers_next(bus, worker)) != NULL) {
+        long pid = (long)worker->child.pid;
+        int n = pid > 0 ? snprintf(to + len, size - len, "%s%ld", len > 0 ? "," : "", pid) : 0;
 
-            if (n > 0 && (size_t)n < size - len)
-                len += (size_t)n;
-        }
+        if (n > 0 && (size_t)n < size - len)
+            len += (size_t)n;
     }
     to[len] = '\0';
     return len;
@@ -112,17 +108,15 @@ static struct state state_of(const struct worker *worker)
  * that has changed last. */
 static struct state find_state(const struct stdio_bus *bus)
 {
-    struct list_node *pool, *next_pool, *node, *following;
+    const struct worker *worker = NULL;
     struct state found = {.name = "not started"};
 
-    list_each(&bus->pools, pool, next_pool) {
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
-            const struct state state = state_of(list_entry(node, struct worker, link));
-            bool later = state.since_ms > found.since_ms;
+    while ((worker = workers_next(bus, worker)) != NULL) {
+        const struct state state = state_of(worker);
+        bool later = state.since_ms > found.since_ms;
 
-            if (state.rank > found.rank || (state.rank == found.rank && later == (state.rank == 2)))
-                found = state;
-        }
+        if (state.rank > found.rank || (state.rank == found.rank && later == (state.rank == 2)))
+            found = state;
     }
     return found;
 }
