@@ -6,8 +6,7 @@
 
 #include "process/worker.h"
 
-/* The process takes messages, or its pool may have another idle_stop_sec: its time begins, unless
- * it runs already. */
+/* The process takes messages, or its pool may have another idle_stop_sec: its time begins. */
 void sleep_begin(struct worker *worker);
 
 /* timer_fn: looks whether a message has passed since the last look, four times in idle_stop_sec,

@@ -190,17 +190,22 @@ static bool is_deserted(const struct worker *worker)
            peer_of(worker)->client_left;
 }
 
-static bool is_dormant(const struct worker *worker)
+/* Stopped, with no start that is planned or ruled out. */
+static bool may_start(const struct worker *worker)
 {
     return worker->state == WORKER_STOPPED && !timer_started(&worker->deadline) &&
-           worker->after_end != WORKER_STAYS_STOPPED && worker->renewal != RENEWAL_LEAVES &&
+           worker->after_end != WORKER_STAYS_STOPPED;
+}
+
+static bool is_dormant(const struct worker *worker)
+{
+    return may_start(worker) && worker->renewal != RENEWAL_LEAVES &&
            list_empty(&peer_of(worker)->bindings);
 }
 
 static bool is_called(const struct worker *worker)
 {
-    return worker->state == WORKER_STOPPED && !timer_started(&worker->deadline) &&
-           worker->after_end != WORKER_STAYS_STOPPED && peer_of(worker)->rest == PEER_CALLED;
+    return may_start(worker) && peer_of(worker)->rest == PEER_CALLED;
 }
 
 static bool is_awaited(const struct pool *pool)
@@ -347,6 +352,14 @@ static int64_t delay_of_failure(const struct pool *pool, const struct worker *wo
     return failure->count > 0 && delay > 0 ? delay : 0;
 }
 
+static void start_after(struct worker *worker, int64_t delay_ms)
+{
+    if (delay_ms > 0)
+        worker_start_deadline(worker, delay_ms);
+    else
+        worker_handle(worker, WORKER_DEADLINE);
+}
+
 /* A shared process may have crashed for a client of the stateless era: those of the other one do
  * not wait for that. */
 static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
@@ -361,10 +374,7 @@ static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
             continue;
         if (!list_empty(&pool->group.waiting))
             delay = early;
-        if (delay > 0)
-            stdio_bus_event_loop_start_timer(worker->transport->loop, &worker->deadline, delay);
-        else
-            worker_handle(worker, WORKER_DEADLINE);
+        start_after(worker, delay);
         --*wanted;
     }
 }
@@ -382,10 +392,7 @@ static void wake_called(struct pool *pool)
             continue;
         log_process(worker, LOG_LEVEL_INFO, "a message needs it: waking it (sleeps: %llu)",
                     (unsigned long long)worker->sleeps);
-        if (delay > 0)
-            worker_start_deadline(worker, delay);
-        else
-            worker_handle(worker, WORKER_DEADLINE);
+        start_after(worker, delay);
     }
 }
 
