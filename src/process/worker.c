@@ -365,7 +365,9 @@ static void stopping_deadline(struct worker *worker)
     struct connection *connection = &worker->stream.connection;
 
     if (worker->awaits_exit) {
-        end_without_exit(worker);
+        worker_check_exit(worker); /* the daemon may be late, with SIGCHLD unread */
+        if (worker->awaits_exit)
+            end_without_exit(worker);
     } else if (worker->child.pid > 0) {
         kill_overdue(worker);
     } else if (connection->input_state == INPUT_PAUSED || worker->stream.resumed) {

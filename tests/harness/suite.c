@@ -255,6 +255,15 @@ static const char *short_parent(void)
     return parent != NULL && strlen(parent) <= PARENT_MAX ? parent : "/tmp";
 }
 
+/* Below nohup SIGHUP is ignored, and in the background of a script SIGINT and SIGQUIT. Programs
+ * that the tests end by a signal would inherit that. */
+static void end_inherited_ignoring(void)
+{
+    static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        signal(signals[i], SIG_DFL);
+}
+
 int harness_main(const char *name)
 {
     Suite *suite = suite_create(name);
@@ -264,6 +273,7 @@ int harness_main(const char *name)
         perror(path);
         return 99;
     }
+    end_inherited_ignoring();
     signal(SIGPIPE, SIG_IGN);
     harness_adopt_orphans();
     if (fixtures == NULL)

@@ -2,6 +2,9 @@
 
 #include "process/worker.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "process/pool.h"
@@ -17,6 +20,7 @@ static struct transport transport;
 static struct worker worker;
 static unsigned heard;   /* messages taken */
 static bool holds, gone; /* messages are held; the worker's output has ended */
+static pid_t gone_pid;   /* the process then; 0: its exit is known */
 
 static void take(struct endpoint *from, const struct message *message)
 {
@@ -41,8 +45,8 @@ static void note_available(struct worker *which, enum peer_availability availabi
 
 static void note_gone(struct worker *which)
 {
-    (void)which;
     gone = true;
+    gone_pid = which->child.pid;
 }
 
 static void note_finished(struct worker *which)
@@ -131,6 +135,27 @@ TEST(output_is_read_to_its_end_after_a_hold)
     while (!gone)
         turn(deadline);
     ck_assert_uint_eq(heard, 2);
+    worker_destroy(&worker);
+}
+
+/* A process that has exited is not said to have closed its stdout alone, even if the daemon was so
+ * late that the time to wait for the exit is over. */
+TEST(exit_is_seen_when_the_time_for_it_is_over)
+{
+    char script[] = "exec >&-; read -r line; exit 3";
+    int64_t deadline = clock_now_ms() + DEADLINE_MS;
+    siginfo_t info;
+
+    start(script);
+    while (!worker.awaits_exit)
+        turn(deadline);
+    connection_close_output(&worker.stream.connection);
+    ck_assert_int_eq(waitid(P_PID, (id_t)worker.child.pid, &info, WEXITED | WNOWAIT), 0);
+    ck_assert(!gone);
+    worker_handle(&worker, WORKER_DEADLINE);
+    ck_assert(gone);
+    ck_assert_int_eq(gone_pid, 0);
+    ck_assert_int_eq(WEXITSTATUS(worker.child.status), 3);
     worker_destroy(&worker);
 }
 
