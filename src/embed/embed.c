@@ -346,9 +346,21 @@ void stdio_bus_destroy(stdio_bus_t *bus)
 
 /* --- rounds and messages --- */
 
+/* Writes what was sent outside of a round of the core. */
+static void flush(struct host *host)
+{
+    struct transport *transport = &host->bus->transport;
+    struct sigpipe sigpipe;
+
+    if (list_empty(&transport->dirty))
+        return;
+    enter(host, &sigpipe);
+    connection_flush_all(transport);
+    leave(host, &sigpipe);
+}
+
 static int step(struct host *host, int timeout_ms)
 {
-    struct stdio_bus *bus = host->bus;
     struct sigpipe sigpipe;
     int count;
 
@@ -356,11 +368,7 @@ static int step(struct host *host, int timeout_ms)
     count = step_core(host, host->events.count > 0 ? 0 : timeout_ms);
     leave(host, &sigpipe);
     count += host_call_back(host, false);
-    if (!list_empty(&bus->transport.dirty)) {
-        enter(host, &sigpipe); /* what the callbacks have sent */
-        connection_flush_all(&bus->transport);
-        leave(host, &sigpipe);
-    }
+    flush(host);
     arm(host);
     return count;
 }
@@ -380,7 +388,6 @@ int stdio_bus_step(stdio_bus_t *bus, int timeout_ms)
 int stdio_bus_ingest(stdio_bus_t *bus, const char *msg, size_t len)
 {
     struct host *host = bus != NULL ? host_of(bus) : NULL;
-    struct sigpipe sigpipe;
     int status;
 
     if (host == NULL || msg == NULL || len == 0)
@@ -392,11 +399,7 @@ int stdio_bus_ingest(stdio_bus_t *bus, const char *msg, size_t len)
     host->inside--;
     if (host->in_callback) /* its step writes */
         return status;
-    if (!list_empty(&bus->transport.dirty)) {
-        enter(host, &sigpipe);
-        connection_flush_all(&bus->transport);
-        leave(host, &sigpipe);
-    }
+    flush(host);
     arm(host);
     return status;
 }
