@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_embed.sh: programs outside compile and run with libstdio_bus: the example of the
-# documentation with the archive and with the shared library, and a host in C++17.
+# check_embed.sh: programs outside compile and run with libstdio_bus: the examples of the
+# documentation with the archive and with the shared library, and a host in C++17. The headers are
+# alone in a folder, as they are where they are installed.
 
 if [ ! -e "$BUILD_DIR/libstdio_bus.a" ]; then
     echo 'skipped: this build has no libstdio_bus.a'
@@ -9,8 +10,10 @@ fi
 dir=$(mktemp -d "${TMPDIR:-/tmp}/embed.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-include=$SOURCE_DIR/src/embed
-example=$SOURCE_DIR/doc/examples/embedded_host.c
+include=$dir/include
+mkdir "$include"
+cp "$SOURCE_DIR/src/embed/stdio_bus_embed.h" "$SOURCE_DIR/src/event/stdio_bus_event_loop.h" \
+    "$include"
 
 fail()
 {
@@ -30,15 +33,16 @@ try()
 
 # The flags are to be split.
 # shellcheck disable=SC2086
-$COMPILE -I"$include" -o "$dir/archive" "$example" "$BUILD_DIR/libstdio_bus.a" $LINK_FLAGS ||
-    fail 'the example does not link with the archive'
-try "$dir/archive"
-if [ -e "$BUILD_DIR/libstdio_bus.so" ]; then
-    # shellcheck disable=SC2086
-    $COMPILE -I"$include" -o "$dir/shared" "$example" -L"$BUILD_DIR" -lstdio_bus $LINK_FLAGS ||
-        fail 'the example does not link with the shared library'
+for example in embedded_host event_loop_host; do
+    source=$SOURCE_DIR/doc/examples/$example.c
+    $COMPILE -I"$include" -o "$dir/$example" "$source" "$BUILD_DIR/libstdio_bus.a" $LINK_FLAGS ||
+        fail "$example does not link with the archive"
+    try "$dir/$example"
+    [ -e "$BUILD_DIR/libstdio_bus.so" ] || continue
+    $COMPILE -I"$include" -o "$dir/shared" "$source" -L"$BUILD_DIR" -lstdio_bus $LINK_FLAGS ||
+        fail "$example does not link with the shared library"
     try env LD_LIBRARY_PATH="$BUILD_DIR" "$dir/shared"
-fi
+done
 
 case " $COMPILE" in
 *' -fsanitize='*) ;;

@@ -67,14 +67,15 @@ for page in man1/stdio_bus.1 man1/stdio_bus_ctl.1 man1/stdio_bus_rmp.1 man5/stdi
     check "$page in the RPM package" grep -qF "man${page#man}*" contrib/rpm/stdio_bus.spec
 done
 for file in "$prefix/share/doc/stdio_bus/examples"/*.c; do
-    [ "${file##*/}" != embedded_host.c ] || continue
+    case $file in *_host.c) continue ;; esac
     check "${file##*/}, compiled where it is installed" "$CC" -std=c99 -Wall -Werror \
         -o "${file%.c}" "$file"
 done
 if [ -e "$prefix/include/stdio_bus_embed.h" ]; then
-    host=$prefix/share/doc/stdio_bus/examples/embedded_host
-    check 'embedded_host.c, with the library that is installed' "$CC" -std=c99 -Wall -Werror \
-        -I"$prefix/include" -o "$host" "$host.c" -L"$prefix/lib" -lstdio_bus
+    for host in "$prefix/share/doc/stdio_bus/examples"/*_host.c; do
+        check "${host##*/}, with the library that is installed" "$CC" -std=c99 -Wall -Werror \
+            -I"$prefix/include" -o "${host%.c}" "$host" -L"$prefix/lib" -lstdio_bus
+    done
     check 'libstdio_bus.3' test -s "$prefix/share/man/man3/libstdio_bus.3"
     check 'stdio_bus.pc' grep -q "^Version: $VERSION\$" "$prefix/lib/pkgconfig/stdio_bus.pc"
 fi

@@ -30,10 +30,11 @@ compare()
 
 sed -n 's/^ *\(stdio_bus_[a-z_]*\);$/\1/p' "$SOURCE_DIR/src/embed/stdio_bus_embed.map" |
     sort >"$dir/wanted"
-sed -n 's/.*[ *]\(stdio_bus_[a-z_]*\)(.*/\1/p' "$SOURCE_DIR/src/embed/stdio_bus_embed.h" |
+sed -n 's/.*[ *]\(stdio_bus_[a-z_]*\)(.*/\1/p' "$SOURCE_DIR/src/embed/stdio_bus_embed.h" \
+    "$SOURCE_DIR/src/event/stdio_bus_event_loop.h" |
     grep -v '_cb$' | sort -u >"$dir/declared"
 grep -xFf "$dir/wanted" "$dir/declared" | cmp -s - "$dir/wanted" || {
-    echo 'FAILED: the header does not declare each name of the map.'
+    echo 'FAILED: the headers do not declare each name of the map.'
     exit 1
 }
 defined_names -g "$BUILD_DIR/libstdio_bus.a" >"$dir/shown"
@@ -43,7 +44,7 @@ if [ -e "$BUILD_DIR/libstdio_bus.so" ]; then
     compare libstdio_bus.so
 fi
 
-defined_names -g "$BUILD_DIR/libstdio_bus_core.a" | grep -v '^stdio_bus_event_' >"$dir/names"
+defined_names -g "$BUILD_DIR/libstdio_bus_core.a" | grep -vxFf "$dir/wanted" >"$dir/names"
 {
     sed 's/.*/void &(void); void &(void) {}/' "$dir/names"
     echo 'void *stdio_bus_create(const void *);'

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "stdio_bus_embed.h"
+#include "stdio_bus_event_loop.h"
 
 struct Destroy {
     void operator()(stdio_bus_t *bus) const { stdio_bus_destroy(bus); }

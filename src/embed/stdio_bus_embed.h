@@ -164,7 +164,7 @@ void stdio_bus_destroy(stdio_bus_t *bus);
  * STDIO_BUS_OK: it is on its way to a worker.
  * STDIO_BUS_EFULL: the queue of that worker is full; step, and try again.
  * STDIO_BUS_EAGAIN: not now: that worker is being restarted, the id is in use at each worker that
- * the message could go to, or there is no memory; step, and try again.
+ * the message could go to, or out of memory; step, and try again.
  * ROUTING: no worker is to get it; the log has the reason.
  * BUFFER, INVALID, STATE. After an error, on_message is not called for the message. */
 int stdio_bus_ingest(stdio_bus_t *bus, const char *msg, size_t len);

@@ -6,7 +6,8 @@
 #ifndef STDIO_BUS_EVENT_BACKEND_H
 #define STDIO_BUS_EVENT_BACKEND_H
 
-#include "event/event.h"
+#include "base/error.h"
+#include "event/stdio_bus_event_loop.h"
 
 /* The most entries that a backend reports per round. */
 #define EVENT_BACKEND_ROUND_MAX 128

@@ -1,21 +1,30 @@
 /* The event loop: one thread, non-blocking I/O, no tick (spec 3.1.5; architecture, "Event Loop").
  *
- * One round (run_once) waits for ready descriptors or the next deadline, calls the callbacks, runs
- * the due timers, calls the after-hook and runs what was deferred. A callback may call every
- * function here but run_once and destroy. */
+ * The public half is stdio_bus_event_loop.h; here is what the bus has beside it. After the timers a
+ * round calls the after-hook and runs what was deferred. A callback may call every function here
+ * but run_once and destroy. */
 #ifndef STDIO_BUS_EVENT_EVENT_LOOP_H
 #define STDIO_BUS_EVENT_EVENT_LOOP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event/event.h"
+#include "base/error.h"
 #include "event/timers.h"
 
-struct archive;
-struct stdio_bus_event_loop;
+/* Shown by the library, while calls from inside it stay inside: a program's function of the same
+ * name is never called. Mach-O has no protected names, and needs none. */
+#if defined __GNUC__ && defined __ELF__
+#pragma GCC visibility push(protected)
+#elif defined __GNUC__
+#pragma GCC visibility push(default)
+#endif
+#include "event/stdio_bus_event_loop.h"
+#if defined __GNUC__
+#pragma GCC visibility pop
+#endif
 
-typedef void stdio_bus_event_fn(void *user_data, unsigned events);
+struct archive;
 
 /* Called once per round, after the ready descriptors and the due timers. True: there is more to do,
  * so the next round must not wait. */
@@ -27,35 +36,6 @@ struct stdio_bus_event_deferred {
     void (*fn)(void *user_data);
     void *user_data;
 };
-
-/* A new loop, or NULL with errno set. */
-struct stdio_bus_event_loop *stdio_bus_event_loop_create(void);
-
-/* Runs what is deferred and frees the loop. Descriptors stay open; timers are forgotten. NULL is
- * allowed. */
-void stdio_bus_event_loop_destroy(struct stdio_bus_event_loop *loop);
-
-/* Registers `fd` for `events`, level-triggered; 0: nothing is delivered until modify asks for more.
- * A descriptor that the system cannot watch (regular file, /dev/null) counts as always ready.
- * STDIO_BUS_EINVAL when fd is negative or registered already, or an event is unknown; STDIO_BUS_ERR
- * with errno set (EBADF, ENOMEM, ENOSPC). After an error nothing is registered. */
-int stdio_bus_event_loop_add(struct stdio_bus_event_loop *loop, int fd, unsigned events,
-                             stdio_bus_event_fn *fn, void *user_data);
-
-/* Changes the interest, also for events of this round that are not yet delivered. Without a change
- * there is no system call. STDIO_BUS_ENOTFOUND when fd is not registered; STDIO_BUS_EINVAL when an
- * event is unknown; STDIO_BUS_ERR with errno set. After an error the interest is as it was. */
-int stdio_bus_event_loop_modify(struct stdio_bus_event_loop *loop, int fd, unsigned events);
-
-/* Forgets fd at once: its callback is not called any more, not even for an event of this round, and
- * the number may be closed, reused and added again in the same callback. To be called before close.
- * STDIO_BUS_ENOTFOUND when fd is not registered. */
-int stdio_bus_event_loop_remove(struct stdio_bus_event_loop *loop, int fd);
-
-/* One round. timeout_ms: the longest wait, 0 for none, -1 for no limit; deadlines shorten the wait,
- * a signal (EINTR) ends it. Returns the number of callbacks called for descriptors and timers, or
- * STDIO_BUS_ERR with errno set when the backend fails. */
-int stdio_bus_event_loop_run_once(struct stdio_bus_event_loop *loop, int timeout_ms);
 
 /* Monotonic time, read by the first call after a round's wait (and by create): a round that only
  * passes messages on reads no clock. */
