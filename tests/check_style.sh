@@ -152,7 +152,7 @@ FNR == 1 {
     end_of_file()
     file = FILENAME
     is_c = file ~ /\.[ch]$/
-    needs_config = file ~ /\.c$/ && file !~ /^doc\/examples\//
+    needs_config = file ~ /\.c$/ && file !~ /^(doc\/examples|tests\/interop\/embed)\//
     is_source = file ~ /^src\//
     max_lines = is_source ? 700 : is_c ? 900 : 100000
     own = ""
