@@ -277,9 +277,8 @@ void daemon_kill(struct daemon *daemon)
     pid_t workers[16];
     size_t count = 0;
 
-#ifndef HAVE_PRCTL
-    count = daemon_workers(daemon, workers, COUNT(workers));
-#endif
+    if (!harness_has_prctl())
+        count = daemon_workers(daemon, workers, COUNT(workers));
     daemon_signal(daemon, SIGKILL);
     wait_end(daemon);
     while (count > 0)

@@ -182,6 +182,15 @@ bool harness_skips_memory(void)
     return getenv("TEST_NO_RSS") != NULL;
 }
 
+bool harness_has_prctl(void)
+{
+#ifdef HAVE_PRCTL
+    return getenv("TEST_NO_PRCTL") == NULL;
+#else
+    return false;
+#endif
+}
+
 void harness_make_dir(char *path, size_t size)
 {
     const char *parent = getenv("TEST_DIR");

@@ -110,6 +110,10 @@ bool harness_can_empty_dev(void);
 /* Empties /dev, for this process and its children. */
 bool harness_empty_dev(void);
 
+/* Whether the daemon has prctl: workers die with it, and no_new_privs is there. TEST_NO_PRCTL is
+ * set for one that was built without, unlike the tests. */
+bool harness_has_prctl(void);
+
 /* True when TEST_NO_RSS is set: memory is not to be measured. */
 bool harness_skips_memory(void);
 
