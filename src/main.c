@@ -331,6 +331,8 @@ static int run_share(const struct options *options)
         .line = options->line,
         .name = options->share_name,
         .variables = options->share_variables,
+        .watched = options->watched,
+        .watched_count = options->watched_count,
         .any_directory = options->any_cwd,
         .eager = options->eager,
         .idle_exit_sec = options->idle_exit_sec >= 0 ? (unsigned)options->idle_exit_sec

@@ -5,6 +5,8 @@
 #include "bus/replay.h"
 #include "bus/state.h"
 #include "process/pool.h"
+#include "router/remembered.h"
+#include "router/waiting.h"
 
 #define LOOKS 4 /* in idle_stop_sec */
 
@@ -95,6 +97,31 @@ void sleep_look(void *user_data)
         fall_asleep(worker);
     else
         look_again(worker);
+}
+
+static void renew_pool(struct stdio_bus *bus, struct pool *pool)
+{
+    struct list_node *node, *following;
+    bool is_used = false;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+        struct peer *peer = &worker->stream.endpoint.peer;
+
+        if (!list_empty(&peer->bindings))
+            waiting_call(&bus->router, peer);
+        is_used |= !list_empty(&peer->bindings) || worker->state != WORKER_STOPPED;
+    }
+    if (!is_used && pool->group.remembered != NULL)
+        remembered_clear(pool->group.remembered);
+}
+
+void sleep_renew(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->pools, node, following)
+        renew_pool(bus, list_entry(node, struct pool, link));
 }
 
 void sleep_process_ended(struct worker *worker)

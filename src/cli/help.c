@@ -31,6 +31,8 @@ static const char shared[] =
     "  --stop NAME        end its processes; the next message starts it again\n"
     "  --restart NAME     start its processes anew; its clients stay connected\n"
     "  --log NAME         show its log, and that of its daemon\n"
+    "  --watch PATH       with --share: restart it when this file, or one in this\n"
+    "                     directory, changes; may be given again\n"
     "  --json             with --list or --check-config: as JSON\n"
     "  --page             with --list: in a browser; prints the address\n"
     "\n";

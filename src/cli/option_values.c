@@ -279,6 +279,17 @@ static bool apply_care(struct parser *parser, const char *option, const char *va
     return *value != '\0' || parser_fail(parser, "--%s: the name must not be empty", option);
 }
 
+static bool apply_watch(struct parser *parser, const char *option, const char *value)
+{
+    struct options *options = parser->options;
+
+    if (options->watched_count == WATCHED_PATHS_MAX)
+        return parser_fail(parser, "--%s: at most %d paths can be given", option,
+                           WATCHED_PATHS_MAX);
+    options->watched[options->watched_count++] = value;
+    return check_path(parser, option, value);
+}
+
 static bool apply_env(struct parser *parser, const char *option, const char *value)
 {
     parser->options->share_variables = value;
@@ -342,6 +353,11 @@ const struct option_spec parser_options[] = {
     {.name = "json", FLAG(json)},
     {.name = "page", FLAG(page)},
     {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},
+    {.name = "watch",
+     .value_name = "PATH",
+     .of_share = true,
+     .may_repeat = true,
+     .apply = apply_watch},
     {.name = "any-cwd", .of_share = true, FLAG(any_cwd)},
     {.name = "eager", .of_share = true, FLAG(eager)},
     {.name = "idle-exit", .value_name = "SECONDS", SECONDS(idle_exit_sec, IDLE_EXIT_MAX)},

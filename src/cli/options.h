@@ -16,6 +16,7 @@
 #include "config/listen_address.h"
 #include "config/url.h"
 #include "framing/framing.h"
+#include "share/watched_files.h"
 
 #define LISTEN_OPTIONS_MAX 16 /* of one command line */
 
@@ -69,6 +70,9 @@ struct options {
     const char *token_file;        /* points into argv, or NULL: as configured */
     const char *log_file;   /* points into argv, or NULL: stderr, or as the environment says */
     const char *log_system; /* the socket of the system log; points into argv; NULL: not there */
+    /* Of --watch; they point into argv. */
+    const char *watched[WATCHED_PATHS_MAX];
+    size_t watched_count;
     enum log_format log_format;
     bool has_log_format;
     enum log_level log_level;

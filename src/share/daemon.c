@@ -13,10 +13,13 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "bus/bus.h"
+#include "bus/halt.h"
+#include "bus/sleep.h"
 #include "bus/state.h"
 #include "event/signals.h"
 #include "share/directory.h"
 #include "share/greeting.h"
+#include "share/watch.h"
 
 #define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is cut to nothing */
 
@@ -43,6 +46,15 @@ static int redirect(const char *log_file)
     return STDIO_BUS_OK;
 }
 
+/* watch */
+static void files_changed(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    (void)halt_processes(bus, HALT_RESTART);
+    sleep_renew(bus);
+}
+
 static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
 {
     char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
@@ -61,6 +73,15 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
     };
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;
     struct stdio_bus *bus;
+    struct watch watch = {
+        .backend = WATCH_BACKEND_DEFAULT,
+        .paths = daemon->watched,
+        .count = daemon->watched_count,
+        .changed = files_changed,
+        .log = log,
+        .silence_ms = WATCH_SILENCE_MS,
+        .look_ms = WATCH_LOOK_MS,
+    };
 
     snprintf(path, sizeof path, "%s" DAEMON_SOCKET, daemon->base);
     snprintf(log_path, sizeof log_path, "%s/%s" DAEMON_LOG, daemon->directory, daemon->base);
@@ -75,9 +96,13 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
     if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
         if (!readiness_report())
             log_debug(log, "", "the client that has started this daemon is gone");
+        watch.loop = bus->loop;
+        watch.user_data = bus;
+        watch_begin(&watch);
         do
             outcome = bus_step(bus, -1);
         while (outcome == BUS_RUNNING);
+        watch_end(&watch);
     }
     bus_destroy(bus);
     greeting_free(&greeting);

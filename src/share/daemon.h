@@ -16,6 +16,8 @@ struct daemon {
     const char *directory;      /* the path of its working directory */
     char base[DAEMON_BASE_MAX]; /* of the files in the working directory: socket and log */
     unsigned idle_exit_sec;
+    char *const *watched; /* paths, absolute */
+    size_t watched_count;
     enum log_level log_level;
 };
 

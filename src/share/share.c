@@ -18,6 +18,7 @@
 #include "share/identity.h"
 #include "share/join.h"
 #include "share/variables.h"
+#include "share/watched_files.h"
 
 extern char **environ;
 
@@ -29,6 +30,7 @@ struct share {
     char **variables;
     char *cwd; /* of the server */
     char *identity;
+    char *watched[WATCHED_PATHS_MAX]; /* absolute */
     char directory[DIRECTORY_MAX];
     struct join join;
     bool serves; /* there was a server */
@@ -143,6 +145,24 @@ static int identify(struct share *share)
     return EXIT_DONE;
 }
 
+/* The daemon has another working directory. */
+static int find_watched(struct share *share)
+{
+    const char *cwd = share->config.pools[0].cwd;
+
+    for (size_t i = 0; i < share->options->watched_count; i++) {
+        const char *path = share->options->watched[i];
+        size_t size = strlen(cwd) + strlen(path) + 2;
+
+        share->watched[i] = malloc(size);
+        if (share->watched[i] == NULL)
+            return fail(share, "out of memory");
+        snprintf(share->watched[i], size, "%s%s%s", *path == '/' ? "" : cwd,
+                 *path == '/' ? "" : "/", path);
+    }
+    return EXIT_DONE;
+}
+
 static int prepare(struct share *share)
 {
     char reason[DIRECTORY_REASON_MAX];
@@ -155,6 +175,8 @@ static int prepare(struct share *share)
         status = read_config(share);
     if (status == EXIT_DONE)
         status = identify(share);
+    if (status == EXIT_DONE)
+        status = find_watched(share);
     return status;
 }
 
@@ -205,6 +227,8 @@ static int serve(struct share *share)
     share->join.daemon.config = &share->config;
     share->join.daemon.identity = share->identity;
     share->join.daemon.directory = share->directory;
+    share->join.daemon.watched = share->watched;
+    share->join.daemon.watched_count = share->options->watched_count;
     share->join.daemon.idle_exit_sec = share->options->idle_exit_sec;
     share->join.daemon.log_level = share->options->log_level;
     share->join.directory = share->directory;
@@ -235,5 +259,7 @@ int share_command(const struct share_options *options)
     free(share.identity);
     free(share.variables);
     free(share.cwd);
+    for (size_t i = 0; i < WATCHED_PATHS_MAX; i++)
+        free(share.watched[i]);
     return status;
 }

@@ -18,6 +18,9 @@ struct share_options {
     const struct framing *framing; /* of the client; NULL: NDJSON */
     enum log_level log_level;      /* of a daemon that is started */
     enum log_level stderr_level;   /* of this process */
+    /* Paths whose changes restart the server. */
+    const char *const *watched;
+    size_t watched_count;
 };
 
 /* Joins the daemon, and serves stdin and stdout until their client has finished. Returns the exit

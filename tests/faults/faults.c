@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -192,6 +193,8 @@ PLAIN(struct tm *, gmtime_r, NULL, (const time_t *when, struct tm *to), (when, t
 PLAIN(struct tm *, localtime_r, NULL, (const time_t *when, struct tm *to), (when, to))
 PLAIN(const char *, inet_ntop, NULL, (int family, const void *from, char *to, socklen_t size),
       (family, from, to, size))
+PLAIN(int, inotify_add_watch, -1, (int fd, const char *path, uint32_t mask), (fd, path, mask))
+PLAIN(int, inotify_init1, -1, (int flags), (flags))
 PLAIN(int, isatty, 0, (int fd), (fd))
 PLAIN(int, kill, -1, (pid_t pid, int signo), (pid, signo))
 PLAIN(int, lchown, -1, (const char *path, uid_t user, gid_t group), (path, user, group))

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -403,14 +402,9 @@ static void add_old_frame(struct text *to, enum rmp_schema_id schema, const char
 void prepare_history(struct run *run)
 {
     struct text file = {0};
-    char path[128];
 
-    snprintf(path, sizeof path, "%s/bus", run->dir);
-    if (mkdir(path, 0700) < 0)
-        abort();
-    snprintf(path, sizeof path, "%s/bus/runs", run->dir);
-    if (mkdir(path, 0700) < 0)
-        abort();
+    run_make_dir(run, "bus");
+    run_make_dir(run, "bus/runs");
     add_old_frame(&file, RMP_SCHEMA_CTRL_RESP, "toolresult.ctrl.response.v1",
                   "{'RunAccepted':{'request_id':'" OLD_ID "'}}");
     add_old_frame(&file, RMP_SCHEMA_RUN_EVENT, "observation.run.event.v1",

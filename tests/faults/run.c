@@ -87,6 +87,8 @@ static void finish(struct run *run)
                                         "syslog",
                                         "token",
                                         "http",
+                                        "watched/a",
+                                        "watched/.b",
                                         "bus/rmp.sock",
                                         SHARED_LOG,
                                         OLD_LOG,
@@ -101,6 +103,7 @@ static void finish(struct run *run)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         unlink(path_of(run, path, files[i]));
     rmdir(path_of(run, path, SHARED_DIR));
+    rmdir(path_of(run, path, "watched"));
     empty_directory(path_of(run, path, "bus/runs"));
     rmdir(path);
     rmdir(path_of(run, path, "bus"));
@@ -347,6 +350,13 @@ static int make_tcp_socket(struct run *run)
     return fd;
 }
 
+void run_make_dir(const struct run *run, const char *name)
+{
+    char path[PATH_SIZE];
+
+    must(mkdir(path_of(run, path, name), 0700) == 0, path);
+}
+
 /* The log of a daemon of long ago. */
 static void make_shared_directory(const struct run *run)
 {
@@ -354,7 +364,7 @@ static void make_shared_directory(const struct run *run)
     char path[PATH_SIZE];
     int fd;
 
-    must(mkdir(path_of(run, path, SHARED_DIR), 0700) == 0, path);
+    run_make_dir(run, SHARED_DIR);
     fd = open(path_of(run, path, OLD_LOG), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     must(fd >= 0 && futimens(fd, old) == 0, path);
     close(fd);

@@ -110,6 +110,9 @@ void run_fail(struct run *run, const char *format, ...)
  * many milliseconds have passed as it takes otherwise. */
 bool run_is_stalled(const struct run *run, int64_t began_ms, int stall_ms);
 
+/* Makes a directory in that of the run, which the end of the run has to know. */
+void run_make_dir(const struct run *run, const char *name);
+
 /* Waits until the daemon has waited for events, or has ended. */
 void run_await_wait(struct run *run);
 

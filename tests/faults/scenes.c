@@ -505,6 +505,24 @@ static void ask_daemon(struct run *run, const char *line)
     close(fd);
 }
 
+static void make_file(const struct run *run, const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", run->dir, name);
+    file = fopen(path, "w");
+    if (file == NULL || fputs(text, file) == EOF || fclose(file) != 0)
+        abort();
+}
+
+static void prepare_watched(struct run *run)
+{
+    run_make_dir(run, "watched");
+    make_file(run, "watched/a", "");
+}
+
+/* A file that is skipped does not end the server. */
 static void play_share(struct run *run)
 {
     struct peer ann;
@@ -512,6 +530,7 @@ static void play_share(struct run *run)
     peer_stdio(&ann, run, "Ann");
     peer_call(&ann, 1, "", "");
     run_arm(run);
+    make_file(run, "watched/.b", "");
     if (!peer_gone(&ann)) {
         ask_daemon(run, status_line);
         ask_daemon(run, "{\"stdio_bus\":\"join\",\"identity\":\"\"}\n");
@@ -538,13 +557,7 @@ static void play_refused(struct run *run)
 /* A log of a shared server. */
 static void prepare_log(struct run *run)
 {
-    char path[128];
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/stdio_bus/a.log", run->dir);
-    file = fopen(path, "w");
-    if (file == NULL || fputs("a line\n", file) == EOF || fclose(file) != 0)
-        abort();
+    make_file(run, "stdio_bus/a.log", "a line\n");
 }
 
 /* A home without a file. */
@@ -556,18 +569,10 @@ static void prepare_nothing(struct run *run)
 /* A home with the file of a client. */
 static void prepare_doctor(struct run *run)
 {
-    char path[128];
-    FILE *file;
-
     setenv("HOME", run->dir, 1);
-    snprintf(path, sizeof path, "%s/.claude.json", run->dir);
-    file = fopen(path, "w");
-    if (file == NULL ||
-        fputs("{\"projects\": {\"/\": {\"mcpServers\": {\"a\": {\"command\": \"sh\", "
-              "\"env\": {\"A_KEY\": \"x\"}}}}}}",
-              file) == EOF ||
-        fclose(file) != 0)
-        abort();
+    make_file(run, ".claude.json",
+              "{\"projects\": {\"/\": {\"mcpServers\": {\"a\": {\"command\": \"sh\", "
+              "\"env\": {\"A_KEY\": \"x\"}}}}}}");
 }
 
 /* clang-format off */
@@ -785,7 +790,9 @@ const struct scene scenes[SCENES] = {
      .socket = true,
      .forgets = true},
     {.name = "share",
-     .arguments = WORDS("--share=a", "--any-cwd", DEBUG, "--", "@WORKER@"),
+     .arguments = WORDS("--share=a", "--any-cwd", "--watch", "@DIR@/watched", DEBUG, "--",
+                        "@WORKER@"),
+     .prepare = prepare_watched,
      .play = play_share,
      .shares = true},
     {.name = "share nothing",

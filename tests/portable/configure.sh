@@ -2,7 +2,7 @@
 # configure.sh CC CPPFLAGS [OPTION...]: configures, in the working directory, a build that has
 # nothing that Linux has and macOS or a BSD lacks, and what macOS has: getpeereid in place of
 # SO_PEERCRED, launchd's sockets, and no accept4, pipe2, memfd_create, close_range,
-# timerfd_create, pidfd_open or prctl, and
+# timerfd_create, pidfd_open, inotify or prctl, and
 # paths of sockets that are as short as there. Its malloc is this system's: without mallopt, glibc's
 # keeps the longest message so far, as no malloc there does. OPTIONs are those of ./configure,
 # --with-event-backend among them.
@@ -25,6 +25,6 @@ exec "$here/../../configure" -q CC="$compiler" CPPFLAGS="$flags" \
     LIBS="$PWD/getpeereid.o $PWD/launch.o" \
     ac_cv_func_getpeereid=yes ac_cv_func_launch_activate_socket=yes \
     ac_cv_member_struct_ucred_uid=no ac_cv_func_accept4=no ac_cv_func_pipe2=no \
-    ac_cv_func_memfd_create=no ac_cv_have_decl_SYS_close_range=no \
+    ac_cv_func_memfd_create=no ac_cv_header_sys_inotify_h=no ac_cv_have_decl_SYS_close_range=no \
     ac_cv_func_timerfd_create=no ac_cv_have_decl_SYS_pidfd_open=no \
     ac_cv_have_decl_PR_SET_PDEATHSIG=no ac_cv_have_decl_PR_SET_NO_NEW_PRIVS=no "$@"

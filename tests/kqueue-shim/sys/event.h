@@ -1,5 +1,6 @@
 /* As much of <sys/event.h> as src/event/kqueue.c uses, for compiling and testing it on Linux. The
- * rules that it keeps are a table in kqueue_shim.c. */
+ * rules that it keeps are a table in kqueue_shim.c. EVFILT_VNODE, which it refuses, is there to
+ * compile src/share/watch_kqueue.c. */
 #ifndef KQUEUE_SHIM_SYS_EVENT_H
 #define KQUEUE_SHIM_SYS_EVENT_H
 
@@ -8,6 +9,13 @@
 
 #define EVFILT_READ (-1)
 #define EVFILT_WRITE (-2)
+#define EVFILT_VNODE (-4)
+
+#define NOTE_DELETE 0x0001
+#define NOTE_WRITE 0x0002
+#define NOTE_EXTEND 0x0004
+#define NOTE_ATTRIB 0x0008
+#define NOTE_RENAME 0x0020
 
 #define EV_ADD 0x0001
 #define EV_DELETE 0x0002

@@ -1,0 +1,162 @@
+/* stdio_bus(1), --watch: a shared server is restarted when its files change. */
+#include "build_config.h"
+
+#include <sys/stat.h>
+
+#include "harness.h"
+#include "share.h"
+
+#define INITIALIZE                                                                                 \
+    "{'protocolVersion':'2025-11-25','result':{'protocolVersion':'2025-11-25',"                    \
+    "'capabilities':{'tools':{'listChanged':true}}}}"
+#define RESTARTS "--watch: files have changed"
+
+/* In the directory of the test. */
+static const char *place(const char *name)
+{
+    static const char *dir;
+    if (dir == NULL)
+        dir = test_dir();
+    return test_format("%s/%s", dir, name);
+}
+
+static void make_dir(const char *name)
+{
+    ck_assert_int_eq(mkdir(place(name), 0700), 0);
+}
+
+static void write_words(const char *name, const char *words)
+{
+    FILE *file = fopen(place(name), "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(words, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static struct sharer *share_watched(const char *name)
+{
+    struct sharer *sharer = SHARE(.arguments = {"--watch", place(name)});
+    client_request(sharer->client, "'i'", NULL, "initialize", INITIALIZE);
+    client_result(sharer->client, "\"i\"");
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+    client_ask(sharer->client, "1", NULL, "echo", NULL);
+    return sharer;
+}
+
+static void await_restarts(size_t count)
+{
+    WAIT_UNTIL(share_logged("restart, asked for") == count, "%zu restarts, not %zu",
+               share_logged("restart, asked for"), count);
+}
+
+/* The client, which stays, is told that the tools may be others. */
+static void expect_told(const struct sharer *sharer)
+{
+    client_expect(sharer->client, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
+}
+
+TEST(design_watch_restarts_when_a_file_changes)
+{
+    write_words("server.js", "one");
+    struct sharer *sharer = share_watched("server.js");
+    long pid = client_pid(sharer->client, "2", NULL);
+    write_words("server.js", "two");
+    expect_told(sharer);
+    ck_assert_int_ne(client_pid(sharer->client, "3", NULL), pid);
+    /* An editor writes another file, and renames it. */
+    write_words("server.js~", "six");
+    ck_assert_int_eq(rename(place("server.js~"), place("server.js")), 0);
+    expect_told(sharer);
+    await_restarts(2);
+    /* It is removed, and written again. */
+    ck_assert_int_eq(unlink(place("server.js")), 0);
+    expect_told(sharer);
+    write_words("server.js", "ten");
+    expect_told(sharer);
+    await_restarts(4);
+    share_finish(sharer);
+}
+
+TEST(design_watch_restarts_when_a_directory_changes)
+{
+    make_dir("build");
+    struct sharer *sharer = share_watched("build");
+    make_dir("build/later");
+    write_words("build/later/tool.js", "one");
+    expect_told(sharer);
+    make_dir("build/node_modules");
+    write_words("build/node_modules/x.js", "one");
+    make_dir("build/.git");
+    write_words("build/.git/index", "one");
+    client_expect_quiet(sharer->client);
+    int64_t until = now_ms() + 1000;
+    struct span line;
+    ck_assert(!client_line_before(sharer->client, until, &line));
+    await_restarts(1);
+    share_finish(sharer);
+}
+
+/* There was no silence in between. */
+TEST(design_watch_waits_for_silence)
+{
+    struct sharer *sharer;
+    write_words("server.js", "");
+    sharer = share_watched("server.js");
+    int64_t start = now_ms(), now;
+    while ((now = now_ms()) < start + 1000) {
+        write_words("server.js", test_format("%ld", (long)now));
+        usleep(20000);
+    }
+    expect_told(sharer);
+    await_restarts(1);
+    share_finish(sharer);
+}
+
+/* The file may come later. */
+TEST(design_watch_of_nothing)
+{
+    struct sharer *sharer = share_watched("not-there");
+    client_ask(sharer->client, "2", NULL, "echo", NULL);
+    ck_assert_uint_eq(share_logged(RESTARTS), 0);
+    share_finish(sharer);
+}
+
+TEST(design_watch_wakes_a_server_with_clients)
+{
+    struct sharer *sharer;
+
+    write_words("server.js", "one");
+    sharer = SHARE(.share = "--share=tools", .arguments = {"--watch", place("server.js")});
+    client_request(sharer->client, "'i'", NULL, "initialize", INITIALIZE);
+    client_result(sharer->client, "\"i\"");
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+    client_ask(sharer->client, "1", NULL, "echo", NULL);
+    share_run((const char *const[]){"--stop", "tools", NULL}, 0);
+    write_words("server.js", "two");
+    expect_told(sharer);
+    share_finish(sharer);
+}
+
+static const char *const misuses[][6] = {
+    {"--watch", "x", "--", "cat", NULL},
+    {"--share", "--watch", "", "--", "cat", NULL},
+};
+
+TEST_ROWS(design_watch_misused, COUNT(misuses))
+{
+    share_run(misuses[row], 64);
+}
+
+TEST(design_watch_of_too_many_paths)
+{
+    const char *words[40] = {"--share"};
+    size_t count = 1;
+    for (int i = 0; i < 17; i++) {
+        words[count++] = "--watch";
+        words[count++] = "x";
+    }
+    words[count++] = "--";
+    words[count++] = "cat";
+    words[count] = NULL;
+    share_run(words, 64);
+}
