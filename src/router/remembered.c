@@ -35,8 +35,14 @@ static void forget_pages(struct remembered_pages *pages)
     pages->whole = false;
 }
 
+static void note_change(struct remembered *remembered)
+{
+    remembered->edition++;
+}
+
 void remembered_clear(struct remembered *remembered)
 {
+    note_change(remembered);
     versions_forget(&remembered->versions, true);
     for (int i = 0; i < REMEMBERED_LISTS; i++)
         forget_pages(&remembered->lists[i]);
@@ -110,6 +116,8 @@ bool remembered_set_version(struct remembered *remembered, struct slice name,
     version->state = VERSION_REFUSED; /* unless there is an answer */
     if (is_result(answer) && settle(remembered, version, answer))
         changed = before.line.data != NULL && !is_same(&before, &version->answer);
+    if (changed || before.line.data == NULL || version->state != VERSION_ANSWERED)
+        note_change(remembered);
     versions_forget(&remembered->versions, false);
     kept_message_free(&before);
     return changed;
@@ -250,6 +258,18 @@ static const struct kept_message *page_at(const struct remembered_pages *pages, 
     return NULL;
 }
 
+const struct kept_message *remembered_next_page(const struct remembered *remembered,
+                                                enum remembered_list list,
+                                                const struct kept_message *page)
+{
+    const struct list *pages = &remembered->lists[list].pages;
+    const struct list_node *node = pages->head.next;
+
+    if (page != NULL)
+        node = list_entry(page, const struct page, answer)->node.next;
+    return node != &pages->head ? &list_entry(node, const struct page, node)->answer : NULL;
+}
+
 const struct kept_message *remembered_page(struct remembered *remembered,
                                            const struct message *request)
 {
@@ -369,6 +389,8 @@ bool remembering_answer(struct remembering *remembering, struct remembered *reme
     remembered->failed |= status == STDIO_BUS_ERR;
     if (status != STDIO_BUS_OK) {
         forget_pages(&remembering->fresh);
+        if (pages->count > 0)
+            note_change(remembered);
         forget_pages(pages);
         return false;
     }
@@ -380,6 +402,7 @@ bool remembering_answer(struct remembering *remembering, struct remembered *reme
         return false;
     }
     move_pages(pages, &remembering->fresh);
+    note_change(remembered);
     if (tells)
         remembering->changed |= bit;
     return true;

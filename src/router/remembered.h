@@ -29,7 +29,8 @@ struct remembered_pages {
 struct remembered {
     struct list versions; /* struct version, all answered */
     struct remembered_pages lists[REMEMBERED_LISTS];
-    bool failed; /* memory was lacking: something is not remembered. The owner resets it */
+    bool failed;      /* memory was lacking: something is not remembered. The owner resets it */
+    uint64_t edition; /* another one after each change */
     bool unfit; /* the server asks its client something that depends on the client: nothing of it is
                  * given to another one, ever */
 };
@@ -67,6 +68,11 @@ unsigned remembered_changed_by(struct slice method);
  * has other params than a cursor and a progress token. */
 const struct kept_message *remembered_page(struct remembered *remembered,
                                            const struct message *request);
+
+/* The first page of a list, if `page` is NULL, or the page after it. NULL: there is none. */
+const struct kept_message *remembered_next_page(const struct remembered *remembered,
+                                                enum remembered_list list,
+                                                const struct kept_message *page);
 
 /* The lists that are asked for again. */
 struct remembering {

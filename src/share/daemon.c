@@ -100,8 +100,8 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
         watch.user_data = bus;
         watch_begin(&watch);
         do
-            outcome = bus_step(bus, -1);
-        while (outcome == BUS_RUNNING);
+            one_client_look(&greeting.one_client, bus);
+        while ((outcome = bus_step(bus, -1)) == BUS_RUNNING);
         watch_end(&watch);
     }
     bus_destroy(bus);

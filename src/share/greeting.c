@@ -19,6 +19,7 @@
 #define DIFFERENCE_MAX 1024
 #define FAILURE ",\"failure\":"
 #define FAILURE_MAX (sizeof FAILURE + (size_t)6 * POOL_FAILURE_MAX + 8)
+#define ONE_CLIENT_MAX 128
 #define PID_MAX 24 /* bytes of a number and its comma */
 
 /* --- the status --- */
@@ -67,6 +68,16 @@ static void write_failure(char *to, size_t size, const struct stdio_bus *bus)
         json_output_string(&out, slice_of_text(failure->text));
         json_output_add(&out, slice_of("", 1));
     }
+}
+
+/* What it keeps for one client, as a member; "" if that was not seen. */
+static void write_one_client(char *to, size_t size, const struct one_client_sign *sign)
+{
+    to[0] = '\0';
+    if (sign != NULL)
+        snprintf(to, size, ",\"one_client\":\"%s%s%s%s\"", sign->state,
+                 sign->tool != NULL ? " (tool " : " (its own word",
+                 sign->tool != NULL ? sign->tool : "", ")");
 }
 
 /* --- its state --- */
@@ -141,8 +152,10 @@ static uint64_t count_calls(const struct stdio_bus *bus)
 static char *write_status(const struct greeting *greeting, const struct stdio_bus *bus)
 {
     char *identity = identity_hide(greeting->identity), *line = NULL, failure[FAILURE_MAX];
+    char one_client[ONE_CLIENT_MAX];
     size_t workers = (count_workers(bus) + 1) * PID_MAX;
-    size_t size = identity != NULL ? strlen(identity) + workers + FAILURE_MAX + 512 : 0;
+    size_t size = identity != NULL ? strlen(identity) + workers + FAILURE_MAX + ONE_CLIENT_MAX + 512
+                                   : 0;
     const struct state state = find_state(bus);
     int64_t now_ms = stdio_bus_event_loop_now_ms(bus->loop);
     int n;
@@ -161,7 +174,8 @@ static char *write_status(const struct greeting *greeting, const struct stdio_bu
                      (unsigned long long)count_calls(bus), identity);
         n += (int)write_workers(line + n, workers, bus);
         write_failure(failure, sizeof failure, bus);
-        snprintf(line + n, size - (size_t)n, "]%s}\n", failure);
+        write_one_client(one_client, sizeof one_client, greeting->one_client.sign);
+        snprintf(line + n, size - (size_t)n, "]%s%s}\n", failure, one_client);
     }
     free(identity);
     return line;

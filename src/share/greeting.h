@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "bus/options.h"
+#include "share/one_client.h"
 
 #define GREETING_JOIN "{\"stdio_bus\":\"join\",\"identity\":\""
 #define GREETING_JOIN_END "\"}"
@@ -21,7 +22,8 @@ struct greeting {
     struct greeter greeter; /* for the bus */
     const char *identity;   /* of the server that is shared */
     int64_t since_ms;
-    char *reply; /* the last one */
+    char *reply;                  /* the last one */
+    struct one_client one_client; /* kept by the daemon */
 };
 
 /* The identity is borrowed until greeting_free. */

@@ -80,6 +80,7 @@ static void write_share(struct json_text *text, const struct share *share,
         row_string(text, "memory", NULL);
     write_command(text, share_identity(share));
     share_write_text(text, share, "failure");
+    share_write_text(text, share, "one_client");
     write_log(text, share, directory);
     row_end(text, '}');
 }
@@ -277,6 +278,21 @@ static void print_failures(const struct shares *shares)
     }
 }
 
+static void print_one_clients(const struct shares *shares)
+{
+    const struct json_value *state;
+    size_t i;
+
+    for (i = 0; i < shares->count; i++) {
+        state = share_member(&shares->at[i], "one_client", JSON_STRING);
+        if (state != NULL)
+            terminal_line(stdout,
+                          "%s keeps %.*s for one client: --clients exclusive before the -- gives "
+                          "each client a process of its own",
+                          shares->at[i].base, (int)state->text.len, state->text.data);
+    }
+}
+
 static void print_table(const struct shares *shares, const struct usage *usage,
                         const char *directory)
 {
@@ -291,6 +307,7 @@ static void print_table(const struct shares *shares, const struct usage *usage,
     for (i = 0; i < shares->count; i++)
         print_line(&shares->at[i], usage);
     print_failures(shares);
+    print_one_clients(shares);
     print_differences(shares);
     terminal_line(stdout, "logs: %s/NAME" DAEMON_LOG, directory);
 }

@@ -99,6 +99,7 @@ static void write_server(struct json_text *text, const struct share *share,
     row_number(text, "daemon_pid", share_number(share, "pid"));
     row_number(text, "daemon_runs_ms", share_number(share, "seconds") * 1000);
     share_write_text(text, share, "failure");
+    share_write_text(text, share, "one_client");
     row_end(text, '}');
 }
 
