@@ -5,76 +5,23 @@
  * of all processes that the sessions have caused, without the clients themselves, which are in this
  * process. Arguments: a part of a row's title, and a number of servers. */
 import { spawn } from 'node:child_process';
-import {
-    closeSync, existsSync, mkdtempSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+    bin, calls, environmentOf, five, processesOf, scratch, thirteen, until,
+} from './servers.mjs';
 
 const SESSIONS = Number(process.env.SESSIONS ?? 10);
-const bin = (name) => resolve('node_modules/.bin', name);
-const scratch = mkdtempSync(join(tmpdir(), 'sessions-'));
-const files = join(scratch, 'files');
-mkdirSync(files);
-const five = {
-    everything: [bin('mcp-server-everything')],
-    filesystem: [bin('mcp-server-filesystem'), files],
-    memory: [bin('mcp-server-memory')],
-    'sequential-thinking': [bin('mcp-server-sequential-thinking')],
-    playwright: [bin('playwright-mcp'), '--headless'],
-};
-/* What agents often have configured, and seldom call. */
-const thirteen = {
-    ...five,
-    brave: [bin('brave-search-mcp-server')],
-    context7: [bin('context7-mcp')],
-    exa: [bin('exa-mcp-server')],
-    figma: [bin('figma-developer-mcp'), '--stdio'],
-    github: [bin('mcp-server-github')],
-    notion: [bin('notion-mcp-server')],
-    postgres: [bin('mcp-server-postgres'), 'postgres://nobody@localhost/none'],
-    tavily: [bin('tavily-mcp')],
-};
-/* They ask for a key when they start. No row calls them. */
-const keys = { BRAVE_API_KEY: 'none', EXA_API_KEY: 'none', FIGMA_API_KEY: 'none',
-               NOTION_TOKEN: 'ntn_none', TAVILY_API_KEY: 'none' };
-const calls = {
-    everything: { name: 'echo', arguments: { message: 'here' } },
-    filesystem: { name: 'list_allowed_directories', arguments: {} },
-    memory: { name: 'read_graph', arguments: {} },
-};
 let servers;
 
-/* Every process that a row causes has inherited this variable, daemons in the background too. */
-const marker = `SESSIONS_ROW=${process.pid}.`;
 let row = 0;
 let failed = false;
-const environment = () => ({
-    PATH: process.env.PATH,
-    HOME: scratch,
-    XDG_RUNTIME_DIR: scratch,
-    XDG_CACHE_HOME: join(scratch, 'cache'),
-    ...keys,
-    SESSIONS_ROW: `${process.pid}.${row}`,
-});
-
-function processes() {
-    return readdirSync('/proc')
-        .filter((name) => /^\d+$/.test(name))
-        .filter((pid) => {
-            try {
-                const variables = readFileSync(`/proc/${pid}/environ`, 'latin1');
-                return variables.split('\0').includes(marker + row);
-            } catch {
-                return false;
-            }
-        })
-        .map(Number);
-}
+const environment = () => environmentOf(row);
+const processes = () => processesOf(row);
 
 function memory(pid) {
     try {
@@ -82,15 +29,6 @@ function memory(pid) {
         return Number(/^Pss:\s+(\d+)/m.exec(text)[1]);
     } catch {
         return 0;
-    }
-}
-
-async function until(what, condition, seconds = 60) {
-    const end = Date.now() + seconds * 1000;
-    while (!(await condition())) {
-        if (Date.now() > end)
-            throw new Error(`timed out: ${what}`);
-        await new Promise((done) => setTimeout(done, 50));
     }
 }
 
