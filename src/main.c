@@ -350,6 +350,8 @@ static int look_after(const struct options *options)
 {
     if (options->action == ACTION_LOG)
         return care_run_log(options->cared_for);
+    if (options->action == ACTION_FORGET)
+        return care_run_forget(options->cared_for);
     if (options->cared_for != NULL)
         return care_run(options->action == ACTION_STOP ? CARE_STOP : CARE_RESTART,
                         options->cared_for);

@@ -201,7 +201,7 @@ if has bash; then
 fi
 # Shared servers: --list shows one.
 mkdir -m 700 "$dir/shared"
-export XDG_RUNTIME_DIR="$dir/shared"
+export XDG_RUNTIME_DIR="$dir/shared" XDG_CACHE_HOME="$dir/shared"
 "$STDIO_BUS" --share=tools --idle-exit 1 -- cat </dev/null >"$dir/front.log" 2>&1
 for shell in bash fish; do
     has $shell || continue

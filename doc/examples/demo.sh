@@ -7,7 +7,8 @@ cd "$BUILD_DIR/doc/examples" || exit 1 # where ./mcp_counter is
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 dir=$(mktemp -d "${TMPDIR:-/tmp}/stdio_bus_demo.XXXXXX") || exit 1
 XDG_RUNTIME_DIR=$dir # the demonstration shares nothing with what runs already
-export XDG_RUNTIME_DIR
+XDG_CACHE_HOME=$dir
+export XDG_RUNTIME_DIR XDG_CACHE_HOME
 trap 'finish 1' HUP INT TERM
 
 finish() {

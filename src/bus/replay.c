@@ -8,6 +8,7 @@
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/errands.h"
+#include "process/pool.h"
 #include "router/affinity.h"
 #include "router/from_memory.h"
 #include "router/handshake.h"
@@ -84,6 +85,15 @@ static void close_clients(struct worker *worker, const char *reason)
         worker_handle(worker, WORKER_MISBEHAVED);
 }
 
+/* Clients that are told what the server has written get that. */
+static const char *reason_of_end(const struct worker *worker)
+{
+    const struct start_failure *failure = &pool_of(worker)->group.failure;
+
+    return failure->count > 0 && failure->data != NULL ? failure->text
+                                                       : REPLACED "that has exited too";
+}
+
 void replay_process_ended(struct worker *worker)
 {
     const struct handshake *handshake = handshake_of_clients(worker);
@@ -94,7 +104,7 @@ void replay_process_ended(struct worker *worker)
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
         close_clients(worker, worker->program.dialer != NULL ? LOST : EXITED ": connect again");
     else if (handshake != NULL && handshake->replays && worker->program.dialer == NULL)
-        close_clients(worker, REPLACED "that has exited too");
+        close_clients(worker, reason_of_end(worker));
     else if (handshake != NULL && handshake->lost)
         close_clients(worker, EXITED "; its initialize was too long to be repeated");
 }

@@ -349,6 +349,7 @@ const struct option_spec parser_options[] = {
     {.name = "list", .action = ACTION_LIST},
     {.name = "stop", CARE(ACTION_STOP)},
     {.name = "restart", CARE(ACTION_RESTART)},
+    {.name = "forget", CARE(ACTION_FORGET)},
     {.name = "log", CARE(ACTION_LOG)},
     {.name = "json", FLAG(json)},
     {.name = "page", FLAG(page)},

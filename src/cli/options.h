@@ -25,8 +25,9 @@ enum options_action {
     ACTION_CHECK_CONFIG,
     ACTION_SHARE, /* the command of the line, in a daemon that all clients of this user share */
     ACTION_LIST,  /* such daemons */
-    ACTION_STOP,  /* one of them, `cared_for`, with the next two */
+    ACTION_STOP,  /* one of them, `cared_for`, with the next three */
     ACTION_RESTART,
+    ACTION_FORGET,
     ACTION_LOG,
     ACTION_CONNECT, /* to the address `connect` */
     ACTION_IMPORT,

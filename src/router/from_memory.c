@@ -228,6 +228,19 @@ void from_memory_list_answered(struct handshake *handshake, uint32_t number,
     handshake_note_errand(handshake);
 }
 
+bool from_memory_is_settled(const struct group *pool)
+{
+    for (size_t i = 0; i < pool->count; i++) {
+        const struct handshake *handshake = pool->workers[i]->handshake;
+
+        if (handshake != NULL && peer_serves(pool->workers[i]) &&
+            (handshake->parts[HANDSHAKE_INITIALIZED].line.data == NULL || handshake->replays ||
+             handshake->remembering.wanted != 0 || handshake->remembering.asks))
+            return false;
+    }
+    return true;
+}
+
 void from_memory_learn(const struct handshake *handshake, const struct version *version,
                        const struct message *answer)
 {

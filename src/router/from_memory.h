@@ -38,6 +38,10 @@ bool from_memory_renew(struct handshake *handshake, const struct message *answer
 void from_memory_list_answered(struct handshake *handshake, uint32_t number,
                                const struct message *answer);
 
+/* Whether each process of the pool has got its handshake, and no list is being asked for: what is
+ * remembered is what the server says. */
+bool from_memory_is_settled(const struct group *pool);
+
 /* A question of the server, or a notification to all of its clients. The lists that it says have
  * changed are asked for; nothing of a server that asks for roots is remembered. */
 void from_memory_note(struct decision *decision);

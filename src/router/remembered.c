@@ -40,6 +40,32 @@ static void note_change(struct remembered *remembered)
     remembered->edition++;
 }
 
+/* The pages of `to` are forgotten. */
+static void move_pages(struct remembered_pages *to, struct remembered_pages *from)
+{
+    struct list_node *node;
+
+    forget_pages(to);
+    while ((node = list_take_first(&from->pages)) != NULL)
+        list_append(&to->pages, node);
+    to->count = from->count;
+    to->bytes = from->bytes;
+    to->whole = from->whole;
+    from->count = from->bytes = 0;
+    from->whole = false;
+}
+
+void remembered_move(struct remembered *to, struct remembered *from)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(&from->versions)) != NULL)
+        list_append(&to->versions, node);
+    for (int i = 0; i < REMEMBERED_LISTS; i++)
+        move_pages(&to->lists[i], &from->lists[i]);
+    note_change(to);
+}
+
 void remembered_clear(struct remembered *remembered)
 {
     note_change(remembered);
@@ -363,20 +389,6 @@ static int take_page(struct remembered_pages *pages, const struct message *answe
     return status;
 }
 
-static void move_pages(struct remembered_pages *to, struct remembered_pages *from)
-{
-    struct list_node *node;
-
-    forget_pages(to);
-    while ((node = list_take_first(&from->pages)) != NULL)
-        list_append(&to->pages, node);
-    to->count = from->count;
-    to->bytes = from->bytes;
-    to->whole = from->whole;
-    from->count = from->bytes = 0;
-    from->whole = false;
-}
-
 bool remembering_answer(struct remembering *remembering, struct remembered *remembered,
                         const struct message *answer)
 {
@@ -410,6 +422,31 @@ bool remembering_answer(struct remembering *remembering, struct remembered *reme
 
 /* --- the archive --- */
 
+/* Of what was loaded. A client gets the line with its own id in place of the one that is in it. */
+static void check_answer(struct archive *archive, const struct kept_message *answer)
+{
+    struct slice line = answer->line;
+    struct scanner scanner = {.position = 0};
+    struct message_scratch scratch;
+    struct message message;
+    size_t quote;
+
+    scanner_reset(&scanner);
+    if (line.data == NULL || line.len == 0 || line.data[line.len - 1] != '\n' ||
+        scanner_run(&scanner, line.data, line.len) != SCAN_MESSAGE ||
+        scanner.position != line.len ||
+        message_from_scan(&message, line, &scanner.fields, &scratch) != MESSAGE_OK ||
+        !is_result(&message)) {
+        archive_fail(archive, "an answer is none");
+        return;
+    }
+    quote = scanner.fields.id.type == SCAN_STRING ? 1 : 0;
+    archive_expect(archive,
+                   answer->at.offset == scanner.fields.id.offset - quote &&
+                       answer->at.len == scanner.fields.id.len + 2 * quote,
+                   "the id of an answer is elsewhere");
+}
+
 /* Of what was loaded. */
 static void check_versions(struct remembered *remembered, struct archive *archive)
 {
@@ -419,9 +456,8 @@ static void check_versions(struct remembered *remembered, struct archive *archiv
     for (node = versions->head.next; node != &versions->head; node = node->next) {
         const struct version *version = list_entry(node, struct version, node);
 
-        archive_expect(archive,
-                       version->state == VERSION_ANSWERED && version->answer.line.data != NULL,
-                       "a version has no answer");
+        archive_expect(archive, version->state == VERSION_ANSWERED, "a version has no answer");
+        check_answer(archive, &version->answer);
     }
 }
 
@@ -437,7 +473,7 @@ static void archive_page(struct archive *archive, void *owner, void *item)
         kept_message_free(&answer);
         return;
     }
-    archive_expect(archive, answer.line.data != NULL, "a page has no answer");
+    check_answer(archive, &answer);
     archive_expect(archive, has_room(pages, answer.line.len, next), "a list is too long");
     if (!archive_ok(archive))
         kept_message_free(&answer);

@@ -43,6 +43,15 @@ void remembered_clear(struct remembered *remembered);
 /* Forgets all, and remembers nothing any more. */
 void remembered_refuse(struct remembered *remembered);
 
+/* Whether nothing could be given to a client. */
+static inline bool remembered_is_empty(const struct remembered *remembered)
+{
+    return list_empty(&remembered->versions);
+}
+
+/* Moves all of `from` to another one, which has nothing. */
+void remembered_move(struct remembered *to, struct remembered *from);
+
 /* --- initialize --- */
 
 /* The answer to this protocol version; NULL: none is remembered. */
@@ -100,6 +109,8 @@ bool remembering_answer(struct remembering *remembering, struct remembered *reme
 
 /* --- the archive --- */
 
+/* Saves it, or loads it where nothing is remembered. What is loaded may be of any origin: each
+ * answer is a whole line with a result. */
 void remembered_archive(struct remembered *remembered, struct archive *archive);
 
 #endif

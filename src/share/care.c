@@ -16,6 +16,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
+#include "share/cache.h"
 #include "share/greeting.h"
 
 #define LOOK_MS 20        /* between two looks */
@@ -247,6 +248,69 @@ int care_act(const struct share *share, enum care_act act, char text[CARE_TEXT_M
     return status;
 }
 
+/* --- what is remembered --- */
+
+/* STDIO_BUS_ERR with a line in `text`: something is left. */
+static int remove_files(const char *base, int *removed, char text[CARE_TEXT_MAX])
+{
+    char path[DIRECTORY_MAX], reason[DIRECTORY_REASON_MAX];
+    int directory, status = cache_find(path, reason);
+
+    *removed = 0;
+    if (status == STDIO_BUS_OK)
+        status = directory_open(&directory, path, false, reason);
+    if (status == STDIO_BUS_OK) {
+        *removed = cache_forget(directory, base);
+        if (*removed < 0)
+            snprintf(reason, sizeof reason, "%s", strerror(errno));
+        descriptor_close(directory);
+    }
+    if (status == STDIO_BUS_ENOTFOUND || (status == STDIO_BUS_OK && *removed >= 0))
+        return STDIO_BUS_OK;
+    say(text, "%s: what it has answered cannot be removed: %s", base, reason);
+    return STDIO_BUS_ERR;
+}
+
+/* Of a server that does not run: the name, or that of --share=NAME. */
+static int forget_absent(const char *word, char text[CARE_TEXT_MAX])
+{
+    char base[DAEMON_BASE_MAX];
+    int removed = 0, status = STDIO_BUS_OK;
+
+    if (strchr(word, '/') != NULL || strlen(word) > SHARE_NAME_MAX)
+        return EXIT_NO_SERVER;
+    snprintf(base, sizeof base, "%s", word);
+    status = remove_files(base, &removed, text);
+    if (status == STDIO_BUS_OK && removed == 0) {
+        snprintf(base, sizeof base, "%s@%s", word, PACKAGE_VERSION);
+        status = remove_files(base, &removed, text);
+    }
+    if (status != STDIO_BUS_OK || removed == 0)
+        return EXIT_NO_SERVER;
+    say(text, "%s: what it has answered is forgotten; it does not run", base);
+    return EXIT_DONE;
+}
+
+int care_forget(const struct shares *shares, const char *word, char text[CARE_TEXT_MAX])
+{
+    const struct share *share = care_find(shares, word, text);
+    struct share now;
+    bool answers;
+    int removed;
+
+    if (share == NULL)
+        return forget_absent(word, text);
+    answers = share_ask(&now, share->base, GREETING_FORGET "\n");
+    if (!answers)
+        say(text, "%s: the daemon does not answer: %s", share->base, strerror(errno));
+    share_free(&now);
+    if (!answers || remove_files(share->base, &removed, text) != STDIO_BUS_OK)
+        return EXIT_NO_SERVER;
+    say(text, "%s: what it has answered is forgotten; the server is asked again when it is started",
+        share->base);
+    return EXIT_DONE;
+}
+
 /* --- the log --- */
 
 /* Reads from the offset to the end, which may move. NULL with errno set. */
@@ -332,6 +396,14 @@ static int end_output(int status)
     return EXIT_OS_ERROR;
 }
 
+static int print(int status, const char *text)
+{
+    if (status == EXIT_DONE)
+        return end_output(terminal_line(stdout, "%s", text));
+    terminal_line(stderr, "stdio_bus: %s", text);
+    return status;
+}
+
 int care_run(enum care_act act, const char *word)
 {
     char text[CARE_TEXT_MAX];
@@ -341,12 +413,20 @@ int care_run(enum care_act act, const char *word)
 
     if (status == EXIT_DONE) {
         share = care_find(&shares, word, text);
-        status = share != NULL ? care_act(share, act, text) : EXIT_NO_SERVER;
-        if (status == EXIT_DONE)
-            status = end_output(terminal_line(stdout, "%s", text));
-        else
-            terminal_line(stderr, "stdio_bus: %s", text);
+        status = print(share != NULL ? care_act(share, act, text) : EXIT_NO_SERVER, text);
     }
+    shares_free(&shares);
+    return status;
+}
+
+int care_run_forget(const char *word)
+{
+    char text[CARE_TEXT_MAX];
+    struct shares shares = {.at = NULL};
+    int status = find_shares(&shares);
+
+    if (status == EXIT_DONE)
+        status = print(care_forget(&shares, word, text), text);
     shares_free(&shares);
     return status;
 }

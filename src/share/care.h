@@ -1,4 +1,4 @@
-/* stdio_bus --stop, --restart and --log: what a user does with a shared server. */
+/* stdio_bus --stop, --restart, --forget and --log: what a user does with a shared server. */
 #ifndef STDIO_BUS_SHARE_CARE_H
 #define STDIO_BUS_SHARE_CARE_H
 
@@ -23,8 +23,13 @@ int care_act(const struct share *share, enum care_act act, char text[CARE_TEXT_M
  * NUL-terminated, begins with a whole line, and is to be freed. NULL with a line in `text`. */
 char *care_read_log(const struct shares *shares, const char *word, char text[CARE_TEXT_MAX]);
 
+/* Forgets what the server that the word names has answered: its daemon does, if it runs, and its
+ * files are removed (share/cache.h). Returns as care_act does. */
+int care_forget(const struct shares *shares, const char *word, char text[CARE_TEXT_MAX]);
+
 /* The options. Each prints what it did, and returns the exit status. */
 int care_run(enum care_act act, const char *word);
+int care_run_forget(const char *word);
 int care_run_log(const char *word);
 
 #endif

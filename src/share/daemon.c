@@ -19,6 +19,7 @@
 #include "event/signals.h"
 #include "share/directory.h"
 #include "share/greeting.h"
+#include "share/memory.h"
 #include "share/watch.h"
 
 #define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is cut to nothing */
@@ -55,14 +56,38 @@ static void files_changed(void *user_data)
     sleep_renew(bus);
 }
 
-static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
+static enum bus_outcome run_bus(struct stdio_bus *bus, struct memory *memory, struct watch *watch,
+                                struct one_client *one_client, struct log *log)
+{
+    enum bus_outcome outcome;
+
+    router_measure(&bus->router); /* --list counts the calls */
+    memory_attach(memory, bus);
+    if (bus_start(bus) != STDIO_BUS_OK)
+        return BUS_SYSTEM_ERROR;
+    if (!readiness_report())
+        log_debug(log, "", "the client that has started this daemon is gone");
+    watch->loop = bus->loop;
+    watch->user_data = bus;
+    watch_begin(watch);
+    do
+        one_client_look(one_client, bus);
+    while ((outcome = bus_step(bus, memory_keep(memory))) == BUS_RUNNING);
+    watch_end(watch);
+    return outcome;
+}
+
+/* No process is started before a message needs it, if what it would answer first is remembered. */
+static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory, struct log *log)
 {
     char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
     char log_path[DIRECTORY_MAX + DAEMON_FILE_MAX];
     struct greeting greeting;
-    struct listen_config listen = daemon->config->listen;
+    struct config config = *daemon->config;
+    struct pool_config pool = config.pools[0];
+    struct listen_config listen = config.listen;
     struct bus_options options = {
-        .config = daemon->config,
+        .config = &config,
         .log = log,
         .listens = &listen,
         .listen_count = 1,
@@ -89,21 +114,12 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
         log_error(log, "", "cannot listen on %s: %s", path, problem);
         return BUS_SYSTEM_ERROR;
     }
+    config.pools = &pool;
+    pool.mode.lazy = memory_open(memory);
     greeting_init(&greeting, daemon->identity);
     bus = bus_create(&options);
     if (bus != NULL)
-        router_measure(&bus->router); /* --list counts the calls */
-    if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
-        if (!readiness_report())
-            log_debug(log, "", "the client that has started this daemon is gone");
-        watch.loop = bus->loop;
-        watch.user_data = bus;
-        watch_begin(&watch);
-        do
-            one_client_look(&greeting.one_client, bus);
-        while ((outcome = bus_step(bus, -1)) == BUS_RUNNING);
-        watch_end(&watch);
-    }
+        outcome = run_bus(bus, memory, &watch, &greeting.one_client, log);
     bus_destroy(bus);
     greeting_free(&greeting);
     return outcome;
@@ -112,6 +128,12 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
 __attribute__((noreturn)) static void run(const struct daemon *daemon)
 {
     char log_file[DAEMON_FILE_MAX];
+    struct memory memory = {
+        .config = &daemon->config->pools[0],
+        .identity = daemon->identity,
+        .base = daemon->base,
+        .path = daemon->memory,
+    };
     enum bus_outcome outcome;
     struct log log;
     int error;
@@ -124,7 +146,9 @@ __attribute__((noreturn)) static void run(const struct daemon *daemon)
         log_open(&log, STDERR_FILENO, daemon->log_level);
         log_warn(&log, "", "cannot open the log a second time: %s", strerror(error));
     }
-    outcome = serve(daemon, &log);
+    memory.log = &log;
+    outcome = serve(daemon, &memory, &log);
+    memory_close(&memory);
     log_close(&log);
     _exit(outcome == BUS_DONE ? EXIT_DONE : EXIT_OS_ERROR);
 }

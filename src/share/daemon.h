@@ -14,6 +14,7 @@ struct daemon {
     const struct config *config;
     const char *identity;
     const char *directory;      /* the path of its working directory */
+    const char *memory;         /* that of share/cache.h; NULL: nothing is remembered on disk */
     char base[DAEMON_BASE_MAX]; /* of the files in the working directory: socket and log */
     unsigned idle_exit_sec;
     char *const *watched; /* paths, absolute */

@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char reason[DIRECTORY_RE
 
 /* --- the path --- */
 
-static const char *home(void)
+const char *directory_home(void)
 {
     const char *path = getenv("HOME");
     const struct passwd *user;
@@ -47,7 +47,7 @@ static const char *home(void)
 }
 
 /* As the standard has it, a relative path in such a variable is ignored. */
-static const char *base_of(const char *name)
+const char *directory_of_variable(const char *name)
 {
     const char *path = getenv(name);
 
@@ -61,7 +61,7 @@ static const char *runtime_directory(char path[RUNTIME_MAX])
     struct stat status;
 
     if (getenv("XDG_RUNTIME_DIR") != NULL)
-        return base_of("XDG_RUNTIME_DIR");
+        return directory_of_variable("XDG_RUNTIME_DIR");
     snprintf(path, RUNTIME_MAX, "/run/user/%ld", (long)geteuid());
     return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()
                ? path
@@ -74,9 +74,9 @@ int directory_find(char path[DIRECTORY_MAX], char reason[DIRECTORY_REASON_MAX])
     const char *base = runtime_directory(runtime), *between = "/";
 
     if (base == NULL)
-        base = base_of("XDG_CACHE_HOME");
+        base = directory_of_variable("XDG_CACHE_HOME");
     if (base == NULL) {
-        base = home();
+        base = directory_home();
         between = "/.cache/";
     }
     if (base == NULL)
@@ -122,24 +122,33 @@ static int check(int fd, const char *path, char reason[DIRECTORY_REASON_MAX])
     if ((status.st_mode & OTHERS) != 0)
         return refuse(reason, "other users can open the directory %s: its mode should be 0700",
                       path);
-    if (fchdir(fd) < 0)
-        return refuse(reason, "cannot enter the directory %s: %s", path, strerror(errno));
     return STDIO_BUS_OK;
+}
+
+int directory_open(int *fd, const char *path, bool makes, char reason[DIRECTORY_REASON_MAX])
+{
+    if (makes && make(path, reason) != STDIO_BUS_OK)
+        return STDIO_BUS_EINVAL;
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*fd < 0 && errno == ENOENT && !makes)
+        return STDIO_BUS_ENOTFOUND;
+    if (*fd < 0)
+        return refuse(reason, "cannot open the directory %s: %s", path, strerror(errno));
+    if (check(*fd, path, reason) == STDIO_BUS_OK)
+        return STDIO_BUS_OK;
+    descriptor_close(*fd);
+    return STDIO_BUS_EINVAL;
 }
 
 int directory_enter(const char *path, bool makes, char reason[DIRECTORY_REASON_MAX])
 {
-    int fd, status;
+    int fd, status = directory_open(&fd, path, makes, reason);
 
-    if (makes && make(path, reason) != STDIO_BUS_OK)
-        return STDIO_BUS_EINVAL;
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && !makes)
-        return STDIO_BUS_ENOTFOUND;
-    if (fd < 0)
-        return refuse(reason, "cannot open the directory %s: %s", path, strerror(errno));
-    status = check(fd, path, reason);
-    close(fd);
+    if (status != STDIO_BUS_OK)
+        return status;
+    if (fchdir(fd) < 0)
+        status = refuse(reason, "cannot enter the directory %s: %s", path, strerror(errno));
+    descriptor_close(fd);
     return status;
 }
 

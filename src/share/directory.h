@@ -13,9 +13,18 @@
  * explanation in `reason`. */
 int directory_find(char path[DIRECTORY_MAX], char reason[DIRECTORY_REASON_MAX]);
 
-/* Makes it the working directory, so that the paths of its sockets are short; if need be it is made
- * first. STDIO_BUS_EINVAL, with `reason`, unless it is a directory of this user that no other can
- * open. STDIO_BUS_ENOTFOUND if it is not there and not to be made. */
+/* The value of a variable that names a directory, and the home of this user. NULL: there is none;
+ * as the standard has it, a relative path is ignored. */
+const char *directory_of_variable(const char *name);
+const char *directory_home(void);
+
+/* Opens a directory; if need be it is made first. STDIO_BUS_EINVAL, with `reason`, unless it is a
+ * directory of this user that no other can open. STDIO_BUS_ENOTFOUND if it is not there and not to
+ * be made. */
+int directory_open(int *fd, const char *path, bool makes, char reason[DIRECTORY_REASON_MAX]);
+
+/* Makes it the working directory, so that the paths of its sockets are short. Returns what
+ * directory_open does. */
 int directory_enter(const char *path, bool makes, char reason[DIRECTORY_REASON_MAX]);
 
 /* Takes the lock of the working directory, for whoever starts a daemon. The system releases it when

@@ -235,22 +235,45 @@ static void stop(struct stdio_bus *bus)
     bus_note_stop(bus, BUS_DONE);
 }
 
+static void forget(struct stdio_bus *bus)
+{
+    struct remembered *remembered =
+        list_entry(bus->pools.head.next, struct pool, link)->group.remembered;
+
+    log_info(bus->log, "", "what the server has answered is forgotten, asked for by the user");
+    if (remembered != NULL)
+        remembered_clear(remembered);
+}
+
+static void restart(struct stdio_bus *bus)
+{
+    (void)halt_processes(bus, HALT_RESTART);
+}
+
+static const struct {
+    const char *line;
+    void (*act)(struct stdio_bus *bus); /* NULL: only the status is asked for */
+} cares[] = {
+    {GREETING_STATUS, NULL},
+    {GREETING_STOP, stop},
+    {GREETING_RESTART, restart},
+    {GREETING_FORGET, forget},
+};
+
 /* An unknown line is of another version, or of somebody else's program. */
 static char *reply_to(const struct greeting *greeting, struct stdio_bus *bus, struct slice line,
                       bool *admits)
 {
     struct slice wanted;
 
-    if (slice_is(line, GREETING_STATUS))
-        return write_status(greeting, bus);
-    if (slice_is(line, GREETING_STOP) || slice_is(line, GREETING_RESTART)) {
-        char *status = write_status(greeting, bus);
+    for (size_t i = 0; i < sizeof cares / sizeof cares[0]; i++) {
+        if (slice_is(line, cares[i].line)) {
+            char *status = write_status(greeting, bus);
 
-        if (slice_is(line, GREETING_STOP))
-            stop(bus);
-        else
-            (void)halt_processes(bus, HALT_RESTART);
-        return status;
+            if (cares[i].act != NULL)
+                cares[i].act(bus);
+            return status;
+        }
     }
     if (!read_join(line, &wanted))
         wanted = slice_of("", 0);

@@ -1,6 +1,7 @@
 /* The first lines of a connection to a shared daemon: the client sends the identity of the server
  * that it wants, the daemon compares it with its own. Or the client asks what is shared here, or
- * for a stop or a restart of the server (bus/halt.h): the reply is the status of before. */
+ * for a stop or a restart of the server (bus/halt.h), or has what it has answered forgotten: the
+ * reply is the status of before. */
 #ifndef STDIO_BUS_SHARE_GREETING_H
 #define STDIO_BUS_SHARE_GREETING_H
 
@@ -14,6 +15,7 @@
 #define GREETING_STATUS "{\"stdio_bus\":\"status\"}"
 #define GREETING_STOP "{\"stdio_bus\":\"stop\"}"
 #define GREETING_RESTART "{\"stdio_bus\":\"restart\"}"
+#define GREETING_FORGET "{\"stdio_bus\":\"forget\"}"
 #define GREETING_JOINED "{\"stdio_bus\":\"joined\"}"
 #define GREETING_DIFFERS "{\"stdio_bus\":\"differs\",\"in\":\""
 #define GREETING_DIFFERS_END "\"}"

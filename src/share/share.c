@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "share/cache.h"
 #include "share/directory.h"
 #include "share/front.h"
 #include "share/identity.h"
@@ -32,6 +33,7 @@ struct share {
     char *identity;
     char *watched[WATCHED_PATHS_MAX]; /* absolute */
     char directory[DIRECTORY_MAX];
+    char memory[DIRECTORY_MAX]; /* "": nothing is remembered on disk */
     struct join join;
     bool serves; /* there was a server */
 };
@@ -163,6 +165,15 @@ static int find_watched(struct share *share)
     return EXIT_DONE;
 }
 
+static void find_memory(struct share *share)
+{
+    char reason[DIRECTORY_REASON_MAX];
+
+    if (share->options->eager || cache_find(share->memory, reason) == STDIO_BUS_OK)
+        return;
+    log_warn(&share->log, "", "nothing is remembered on disk: %s", reason);
+}
+
 static int prepare(struct share *share)
 {
     char reason[DIRECTORY_REASON_MAX];
@@ -170,6 +181,7 @@ static int prepare(struct share *share)
 
     if (directory_find(share->directory, reason) != STDIO_BUS_OK)
         return fail(share, "cannot share: %s", reason);
+    find_memory(share);
     status = become_alike(share);
     if (status == EXIT_DONE)
         status = read_config(share);
@@ -229,6 +241,7 @@ static int serve(struct share *share)
     share->join.daemon.directory = share->directory;
     share->join.daemon.watched = share->watched;
     share->join.daemon.watched_count = share->options->watched_count;
+    share->join.daemon.memory = share->memory[0] != '\0' ? share->memory : NULL;
     share->join.daemon.idle_exit_sec = share->options->idle_exit_sec;
     share->join.daemon.log_level = share->options->log_level;
     share->join.directory = share->directory;

@@ -13,7 +13,7 @@ programs=$BUILD_DIR/tests/bench
 runs=${BENCH_RUNS:-5} requests=${BENCH_REQUESTS:-50000} starts=${BENCH_STARTS:-50}
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 work=$(mktemp -d) || exit 99
-export XDG_RUNTIME_DIR="$work"
+export XDG_RUNTIME_DIR="$work" XDG_CACHE_HOME="$work"
 keeper='' daemon=''
 end() {
     [ -z "$keeper" ] || kill "$keeper"

@@ -175,11 +175,15 @@ PLAIN(int, execv, -1, (const char *path, char *const *argv), (path, argv))
 PLAIN(int, fchdir, -1, (int fd), (fd))
 PLAIN(int, fchmodat, -1, (int at, const char *path, mode_t mode, int flags),
       (at, path, mode, flags))
+PLAIN(DIR *, fdopendir, NULL, (int fd), (fd))
 PLAIN(int, fflush, -1, (FILE * file), (file))
 PLAIN(int, flock, -1, (int fd, int operation), (fd, operation))
 PLAIN(int, fsync, -1, (int fd), (fd))
 PLAIN(int, fputs, EOF, (const char *text, FILE *file), (text, file))
 PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
+PLAIN(int, fstatat, -1, (int at, const char *path, struct stat *to, int flags),
+      (at, path, to, flags))
+PLAIN(int, futimens, -1, (int fd, const struct timespec *times), (fd, times))
 PLAIN(int, getentropy, -1, (void *to, size_t len), (to, len))
 PLAIN(struct group *, getgrnam, NULL, (const char *name), (name))
 PLAIN(struct passwd *, getpwnam, NULL, (const char *name), (name))
@@ -208,6 +212,8 @@ PLAIN(ssize_t, pread, -1, (int fd, void *to, size_t len, off_t at), (fd, to, len
 PLAIN(ssize_t, recv, -1, (int fd, void *to, size_t len, int flags), (fd, to, len, flags))
 PLAIN(int, pipe2, -1, (int *fds, int flags), (fds, flags))
 PLAIN(int, rename, -1, (const char *from, const char *to), (from, to))
+PLAIN(int, renameat, -1, (int from_at, const char *from, int to_at, const char *to),
+      (from_at, from, to_at, to))
 PLAIN(int, setenv, -1, (const char *name, const char *value, int replaces), (name, value, replaces))
 PLAIN(int, setpgid, -1, (pid_t pid, pid_t group), (pid, group))
 PLAIN(int, setrlimit, -1, (unsigned what, const struct rlimit *to), (what, to))
@@ -219,6 +225,7 @@ PLAIN(int, socket, -1, (int family, int type, int protocol), (family, type, prot
 PLAIN(int, stat, -1, (const char *path, struct stat *to), (path, to))
 PLAIN(long, sysconf, -1, (int name), (name))
 PLAIN(int, unlink, -1, (const char *path), (path))
+PLAIN(int, unlinkat, -1, (int at, const char *path, int flags), (at, path, flags))
 PLAIN(int, waitid, -1, (idtype_t which, id_t id, siginfo_t *child, int options),
       (which, id, child, options))
 PLAIN(pid_t, waitpid, -1, (pid_t pid, int *status, int options), (pid, status, options))
@@ -441,6 +448,8 @@ VARIADIC(int, ioctl, (int fd, unsigned long request, ...), request, void *,
          ioctl(fd, request, argument))
 VARIADIC(int, open, (const char *path, int flags, ...), flags, unsigned,
          open(path, flags, argument))
+VARIADIC(int, openat, (int at, const char *path, int flags, ...), flags, unsigned,
+         openat(at, path, flags, argument))
 VARIADIC(int, prctl, (int option, ...), option, unsigned long, prctl(option, argument, 0, 0, 0))
 
 FAULTY(long, syscall, (long number, ...))

@@ -478,6 +478,7 @@ static void start(struct run *run)
     if (run->scene->no_path)
         unsetenv("PATH");
     setenv("XDG_RUNTIME_DIR", run->dir, 1);
+    setenv("XDG_CACHE_HOME", run->dir, 1);
     setenv("XDG_CONFIG_HOME", run->dir, 1);
     run->daemon = fork();
     must(run->daemon >= 0, "fork");

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "deadline.h"
 #include "http_scene.h"
 #include "list_scene.h"
+#include "proc.h"
 #include "reload_scene.h"
 #include "rmp_scene.h"
 #include "upgrade_scene.h"
@@ -523,6 +525,15 @@ static void prepare_watched(struct run *run)
 }
 
 /* A file that is skipped does not end the server. */
+static void shake_hands_alone(struct peer *peer)
+{
+    peer_call(peer, 1,
+              ",'protocolVersion':'1','result':{'protocolVersion':'1','who':'Ann','capabilities':{'"
+              "tools':{'listChanged':true}}}",
+              ",'method':'initialize'");
+    peer_send(peer, "{'method':'notifications/initialized'}");
+}
+
 static void play_share(struct run *run)
 {
     struct peer ann;
@@ -535,6 +546,53 @@ static void play_share(struct run *run)
         ask_daemon(run, status_line);
         ask_daemon(run, "{\"stdio_bus\":\"join\",\"identity\":\"\"}\n");
         peer_ask(&ann, 2, "", "");
+        run_lift(run);
+        end_stdin(&ann);
+    }
+}
+
+/* Of the daemon, which is no child of the client. */
+static void end_daemon(const struct run *run)
+{
+    pid_t children[64];
+    size_t count = proc_children(getpid(), children, 64);
+
+    for (size_t i = 0; i < count && i < 64; i++) {
+        if (children[i] != run->daemon)
+            kill(children[i], SIGTERM);
+    }
+}
+
+/* What its server has answered is written to a file, as far as that can be done. */
+static void await_memory(const struct run *run)
+{
+    int64_t until_ms = now_ms() + 1500;
+    char pattern[160];
+    glob_t found;
+    bool is_there = false;
+
+    snprintf(pattern, sizeof pattern, "%s/stdio_bus/*.memory", run->dir);
+    while (!is_there && now_ms() < until_ms) {
+        nap();
+        is_there = glob(pattern, 0, NULL, &found) == 0;
+        if (is_there)
+            globfree(&found);
+    }
+}
+
+/* Two daemons, one after the other: the second one knows the answers of the server of the first. */
+static void play_remembered(struct run *run)
+{
+    struct peer ann;
+
+    peer_stdio(&ann, run, "Ann");
+    run_arm(run);
+    shake_hands_alone(&ann);
+    await_memory(run);
+    end_daemon(run);
+    if (!peer_gone(&ann)) {
+        peer_call(&ann, 3, "", ",'method':'tools/list'");
+        peer_call(&ann, 4, "", "");
         run_lift(run);
         end_stdin(&ann);
     }
@@ -794,6 +852,10 @@ const struct scene scenes[SCENES] = {
                         "@WORKER@"),
      .prepare = prepare_watched,
      .play = play_share,
+     .shares = true},
+    {.name = "share what is remembered",
+     .arguments = WORDS("--share=a", "--any-cwd", DEBUG, "--", "@WORKER@"),
+     .play = play_remembered,
      .shares = true},
     {.name = "share nothing",
      .arguments = WORDS("--share", "--", "@DIR@/nothing"),

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 62
+#define SCENES 64
 
 extern const struct scene scenes[SCENES];
 

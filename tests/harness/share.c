@@ -163,9 +163,16 @@ const char *share_dir(void)
 
 /* --- the clients --- */
 
-static void set_environment(const struct share_setup *setup)
+/* Of sockets, and of what is remembered. */
+static void set_directories(void)
 {
     setenv("XDG_RUNTIME_DIR", runtime_dir, 1);
+    setenv("XDG_CACHE_HOME", runtime_dir, 1);
+}
+
+static void set_environment(const struct share_setup *setup)
+{
+    set_directories();
     for (size_t i = 0; i < COUNT(setup->env) && setup->env[i] != NULL; i++) {
         char name[64];
         const char *equals = strchr(setup->env[i], '=');
@@ -191,7 +198,7 @@ __attribute__((noreturn)) static void run(const struct share_setup *setup, char 
     if (setup != NULL)
         set_environment(setup);
     else
-        setenv("XDG_RUNTIME_DIR", runtime_dir, 1);
+        set_directories();
     for (int signo = 1; signo < 32; signo++)
         signal(signo, SIG_DFL);
     execvp(words[0], words);

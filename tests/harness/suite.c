@@ -278,7 +278,8 @@ int harness_main(const char *name)
     Suite *suite = suite_create(name);
     char path[256];
     snprintf(path, sizeof path, "%s/sbt-XXXXXX", short_parent());
-    if (mkdtemp(path) == NULL || setenv("TEST_DIR", path, 1) != 0) {
+    if (mkdtemp(path) == NULL || setenv("TEST_DIR", path, 1) != 0 ||
+        setenv("XDG_CACHE_HOME", path, 1) != 0) {
         perror(path);
         return 99;
     }

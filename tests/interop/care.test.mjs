@@ -24,7 +24,9 @@ async function join(t, env, args, mode) {
 for (const mode of ['legacy', { pin: STATELESS }]) {
     const era = mode === 'legacy' ? 'with' : 'without';
     test(`an agent ${era} a handshake restarts and stops a server`, { timeout }, async (t) => {
-        const env = { ...process.env, XDG_RUNTIME_DIR: workplace(t), SECRET_TOKEN: 'verysecret' };
+        const place = workplace(t);
+        const env = { ...process.env, XDG_RUNTIME_DIR: place, XDG_CACHE_HOME: place,
+            SECRET_TOKEN: 'verysecret' };
         const user = await join(t, env, ['--share=tools', '--idle-exit', '1', '--',
             process.execPath, everything], 'legacy');
         const agent = await join(t, env, ['ctl', '--mcp'], mode);

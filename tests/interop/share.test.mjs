@@ -24,7 +24,8 @@ class Shared {
     constructor(t, program, options = []) {
         this.clients = [];
         t.after(() => Promise.all(this.clients.map((client) => client.close().catch(() => {}))));
-        this.env = { ...process.env, XDG_RUNTIME_DIR: workplace(t) };
+        const place = workplace(t);
+        this.env = { ...process.env, XDG_RUNTIME_DIR: place, XDG_CACHE_HOME: place };
         this.start = { command: daemon, env: this.env, stderr: 'ignore', maxBufferSize: 1 << 26,
             args: ['--share', '--idle-exit', '1', ...options, '--', process.execPath,
                 ...program] };

@@ -1,4 +1,4 @@
-/* stdio_bus(1), --stop, --restart and --log: what a user does with a shared server. */
+/* stdio_bus(1), --stop, --restart, --forget and --log: what a user does with a shared server. */
 #include "build_config.h"
 
 #include "harness.h"
@@ -238,7 +238,7 @@ TEST(design_log_that_is_long)
 
 TEST(design_care_of_a_server_that_there_is_not)
 {
-    static const char *const options[] = {"--stop", "--restart", "--log"};
+    static const char *const options[] = {"--stop", "--restart", "--forget", "--log"};
     expect_word(care_fails("--stop", "tools", 69), "tools: nothing is shared\n");
     struct sharer *sharer = share_tools();
     pid_of(sharer);

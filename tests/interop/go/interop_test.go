@@ -207,6 +207,7 @@ func TestShare(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	pids := map[string]bool{}
 	var people []*person
 	for i := range 4 {
