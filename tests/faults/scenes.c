@@ -529,7 +529,7 @@ static void shake_hands_alone(struct peer *peer)
 {
     peer_call(peer, 1,
               ",'protocolVersion':'1','result':{'protocolVersion':'1','who':'Ann','capabilities':{'"
-              "tools':{'listChanged':true}}}",
+              "tools':{}}}",
               ",'method':'initialize'");
     peer_send(peer, "{'method':'notifications/initialized'}");
 }
@@ -610,6 +610,19 @@ static void play_refused(struct run *run)
     if (!peer_gone(&ann))
         end_stdin(&ann);
     run->client_lost = false; /* as it must be */
+}
+
+/* What a shared server has answered. */
+static void prepare_memory(struct run *run)
+{
+    char path[160];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/stdio_bus/a-00112233445566778899aabbccddeeff.memory", run->dir);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        run_fail(run, "cannot make %s", path);
+    close(fd);
 }
 
 /* A log of a shared server. */
@@ -885,6 +898,12 @@ const struct scene scenes[SCENES] = {
      .shares = true},
     {.name = "stop",
      .arguments = WORDS("--stop", "a"),
+     .play = play_list,
+     .listener = SHARED_LISTENER,
+     .shares = true},
+    {.name = "forget",
+     .arguments = WORDS("--forget", "a"),
+     .prepare = prepare_memory,
      .play = play_list,
      .listener = SHARED_LISTENER,
      .shares = true},
