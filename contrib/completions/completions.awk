@@ -103,8 +103,8 @@ function quoted(text) {
 
 # They are read from the JSON of the program on the command line: after ctl, of the daemon at its
 # socket; for --pool of the configuration, or of the daemon at the usual socket, or of the usual
-# configuration; for --stop, --restart, --forget and --log of --list. Names are not trusted, and compgen -W
-# expands its words: a name with a character that a shell would interpret is not offered.
+# configuration; for --stop, --restart, --forget and --log of --list. Names are not trusted, and
+# compgen -W expands its words: a name with a character that a shell would interpret is not offered.
 function names_filter(name, number) {
     return "tr '{,' '\\n\\n' | sed -nE -e " name " -e " number " | sort -u"
 }
@@ -222,7 +222,8 @@ function bash(   i, name, all) {
         print "    --pool)\n        COMPREPLY=($(compgen -W \"$(_" program \
             "_names pool)\" -- \"$cur\"))\n        return ;;"
     if (ctl != "")
-        print "    --stop | --restart | --forget | --log)\n        COMPREPLY=($(compgen -W \"$(_" program \
+        print "    --stop | --restart | --forget | --log)\n" \
+            "        COMPREPLY=($(compgen -W \"$(_" program \
             "_names shared)\" -- \"$cur\"))\n        return ;;"
     if (bash_pattern("other") != "")
         print "    " bash_pattern("other") ")\n        return ;;"

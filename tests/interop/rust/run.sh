@@ -19,4 +19,5 @@ fi
 cargo build --quiet --locked --offline </dev/null || exit 1
 folder=$(mktemp -d /tmp/stdio_bus_rust.XXXXXX) || exit 99 # the path of a socket is short
 trap 'rm -rf "$folder"' EXIT
-XDG_RUNTIME_DIR=$folder XDG_CACHE_HOME=$folder ./target/debug/interop check "$STDIO_BUS" "$folder" </dev/null
+export XDG_RUNTIME_DIR="$folder" XDG_CACHE_HOME="$folder"
+./target/debug/interop check "$STDIO_BUS" "$folder" </dev/null
