@@ -77,14 +77,22 @@ static enum bus_outcome run_bus(struct stdio_bus *bus, struct memory *memory, st
     return outcome;
 }
 
-/* No process is started before a message needs it, if what it would answer first is remembered. */
+/* No process is started before a message needs it, if what it would answer first is remembered. The
+ * copy of the pool lives as long as that of the configuration. */
+static void set_lazy(struct config *config, struct pool_config *pool, bool is_lazy)
+{
+    *pool = config->pools[0];
+    pool->mode.lazy = is_lazy;
+    config->pools = pool;
+}
+
 static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory, struct log *log)
 {
     char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
     char log_path[DIRECTORY_MAX + DAEMON_FILE_MAX];
     struct greeting greeting;
     struct config config = *daemon->config;
-    struct pool_config pool = config.pools[0];
+    struct pool_config pool;
     struct listen_config listen = config.listen;
     struct bus_options options = {
         .config = &config,
@@ -114,8 +122,7 @@ static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory
         log_error(log, "", "cannot listen on %s: %s", path, problem);
         return BUS_SYSTEM_ERROR;
     }
-    config.pools = &pool;
-    pool.mode.lazy = memory_open(memory);
+    set_lazy(&config, &pool, memory_open(memory));
     greeting_init(&greeting, daemon->identity);
     bus = bus_create(&options);
     if (bus != NULL)
