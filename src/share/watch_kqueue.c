@@ -41,7 +41,8 @@ static void *kqueue_create(int *fd)
     if (state == NULL)
         return NULL;
     state->max = WATCHED_FILES_MAX;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / PART_OF_LIMIT < state->max)
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+        (uintmax_t)limit.rlim_cur / PART_OF_LIMIT < state->max)
         state->max = (size_t)(limit.rlim_cur / PART_OF_LIMIT);
     state->fd = *fd = kqueue();
     if (state->fd >= 0 && fcntl(state->fd, F_SETFD, FD_CLOEXEC) == 0)
