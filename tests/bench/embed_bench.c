@@ -1,6 +1,6 @@
 /* embed_bench REQUESTS WINDOW WORKER [ARGUMENT]: the cost of requests through libstdio_bus, from
  * stdio_bus_ingest to on_message, with so many in flight. Prints the processor time of this process
- * for each request, in microseconds; beside it, that of tests/bench/load for the floor. */
+ * for each request, in nanoseconds, and the time; tests/bench/embed.sh has the floor beside it. */
 #include "build_config.h"
 
 #include <poll.h>
@@ -90,8 +90,8 @@ int main(int argc, char *argv[])
         send_next();
     while (bench.answered < bench.wanted && !bench.failed && step() >= 0)
         continue;
-    printf("requests=%lu cpu_us=%.2f us=%.2f\n", bench.answered,
-           (used_us() - used) / (double)bench.answered,
+    printf("requests=%lu cpu_ns=%.0f us=%.2f\n", bench.answered,
+           (used_us() - used) * 1000 / (double)bench.answered,
            (now_us() - began) / (double)bench.answered);
     stdio_bus_destroy(bench.bus);
     return bench.failed;

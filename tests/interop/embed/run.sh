@@ -83,7 +83,8 @@ host_python()
         "$SOURCE_DIR/tests/embedded_host.py" $REQUESTS "$TEST_WORKER"
 }
 
-for host in ${*:-glib rust node python}; do
+[ $# -gt 0 ] || set -- glib rust node python
+for host; do
     "host_$host"
 done
 [ $ran -gt 0 ] || exit 77
