@@ -72,7 +72,7 @@ current != "" && line ~ /^                  / {
 
 BEGIN {
     words["protocol"] = "mcp acp lsp"
-    words["clients"] = "shared sticky exclusive"
+    words["clients"] = "shared sticky exclusive auto"
     words["framing"] = "ndjson content-length length"
     words["log-level"] = "debug info warn error"
     words["log-format"] = "text logfmt json journald"

@@ -152,6 +152,10 @@ static void read_greeting(struct endpoint *from, const struct message *message)
     struct slice reply = greeter->greet(greeter->user_data, bus, message->bytes, &admits);
 
     if (admits) {
+        router_open_pool(&from->peer,
+                         greeter->pool != NULL
+                             ? router_pool_named(&bus->router, slice_of_text(greeter->pool))
+                             : NULL);
         enter(client, reply);
         return;
     }

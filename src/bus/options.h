@@ -26,7 +26,8 @@ struct greeter {
      * closed after it. */
     struct slice (*greet)(void *user_data, struct stdio_bus *bus, struct slice line, bool *admits);
     void *user_data;
-    size_t line_max; /* bytes, the newline included */
+    size_t line_max;  /* bytes, the newline included */
+    const char *pool; /* that greet has chosen for a client that it admits; NULL: the usual one */
 };
 
 struct bus_options {

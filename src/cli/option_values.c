@@ -309,6 +309,9 @@ static bool apply_env(struct parser *parser, const char *option, const char *val
 
 #define CARE(what) .value_name = "NAME", .is_mode = true, .action = (what), .apply = apply_care
 
+/* pool_mode_clients_words, and that of --share. */
+static const char *const clients_words[] = {"shared", "sticky", "exclusive", "auto", NULL};
+
 const struct option_spec parser_options[] = {
     {.name = "config", .value_name = "PATH", PATH(config_path)},
     {.name = "config-fd", .value_name = "N", .apply = apply_config_fd},
@@ -374,7 +377,7 @@ const struct option_spec parser_options[] = {
     {.name = "clients",
      .value_name = "KIND",
      .of_command = true,
-     WORD(line.clients, pool_mode_clients_words)},
+     WORD(line.clients, clients_words)},
     {.name = "instances", .value_name = "N", .of_command = true, .apply = apply_instances},
     {.name = "idle-stop", .value_name = "SECONDS", .of_command = true, .apply = apply_idle_stop},
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},

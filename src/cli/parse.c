@@ -116,6 +116,11 @@ static bool check_client(struct parser *parser)
     return true;
 }
 
+static bool is_auto(const struct options *options)
+{
+    return options->line.clients != NULL && strcmp(options->line.clients, "auto") == 0;
+}
+
 static bool check_share(struct parser *parser)
 {
     struct options *options = parser->options;
@@ -131,6 +136,10 @@ static bool check_share(struct parser *parser)
     if (options->line.protocol == NULL)
         options->line.protocol = "mcp";
     is_lsp = strcmp(options->line.protocol, "lsp") == 0;
+    if (is_auto(options) && strcmp(options->line.protocol, "mcp") != 0)
+        return parser_fail(parser, "--clients auto is for --protocol mcp");
+    if (is_auto(options) && options->eager)
+        return parser_fail(parser, "--clients auto needs the answers that --eager does not keep");
     if (options->line.clients == NULL)
         options->line.clients = is_lsp ? "exclusive" : "sticky";
     if (options->framing == NULL && is_lsp)
@@ -316,6 +325,8 @@ static bool check_options(struct parser *parser)
         return true;
     if (is_mode(parser, "share"))
         return check_share(parser);
+    if (is_auto(options))
+        return parser_fail(parser, "--clients auto is for --share");
     if (parser->of_share != NULL)
         return parser_fail(parser, "--%s is for --share", parser->of_share->name);
     if (is_mode(parser, "connect"))

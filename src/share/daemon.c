@@ -24,6 +24,8 @@
 
 #define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is cut to nothing */
 
+#define POOLS_MAX 2
+
 enum { READ_END, WRITE_END };
 
 /* --- in the background --- */
@@ -78,12 +80,16 @@ static enum bus_outcome run_bus(struct stdio_bus *bus, struct memory *memory, st
 }
 
 /* No process is started before a message needs it, if what it would answer first is remembered. The
- * copy of the pool lives as long as that of the configuration. */
-static void set_lazy(struct config *config, struct pool_config *pool, bool is_lazy)
+ * copies of the pools live as long as that of the configuration. */
+static void copy_config(struct config *config, struct pool_config pools[POOLS_MAX],
+                        const struct daemon *daemon, bool is_lazy)
 {
-    *pool = config->pools[0];
-    pool->mode.lazy = is_lazy;
-    config->pools = pool;
+    *config = *daemon->config;
+    pools[0] = config->pools[0];
+    pools[0].mode.lazy = is_lazy;
+    if (daemon->alone != NULL)
+        pools[config->pool_count++] = daemon->alone->pools[0];
+    config->pools = pools;
 }
 
 static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory, struct log *log)
@@ -91,9 +97,9 @@ static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory
     char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
     char log_path[DIRECTORY_MAX + DAEMON_FILE_MAX];
     struct greeting greeting;
-    struct config config = *daemon->config;
-    struct pool_config pool;
-    struct listen_config listen = config.listen;
+    struct config config;
+    struct pool_config pools[POOLS_MAX];
+    struct listen_config listen = daemon->config->listen;
     struct bus_options options = {
         .config = &config,
         .log = log,
@@ -122,8 +128,9 @@ static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory
         log_error(log, "", "cannot listen on %s: %s", path, problem);
         return BUS_SYSTEM_ERROR;
     }
-    set_lazy(&config, &pool, memory_open(memory));
+    copy_config(&config, pools, daemon, memory_open(memory));
     greeting_init(&greeting, daemon->identity);
+    greeting.alone = daemon->alone != NULL ? daemon->alone->pools[0].id : NULL;
     bus = bus_create(&options);
     if (bus != NULL)
         outcome = run_bus(bus, memory, &watch, &greeting.one_client, log);

@@ -12,6 +12,7 @@
 
 struct daemon {
     const struct config *config;
+    const struct config *alone; /* the pool of clients that do not share; NULL: there is none */
     const char *identity;
     const char *directory;      /* the path of its working directory */
     const char *memory;         /* that of share/cache.h; NULL: nothing is remembered on disk */

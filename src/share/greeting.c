@@ -260,6 +260,18 @@ static const struct {
     {GREETING_FORGET, forget},
 };
 
+/* --clients auto: until it is known whether clients can share the server, one uses the process of
+ * those that do. */
+static const char *choose_pool(const struct greeting *greeting, const struct stdio_bus *bus)
+{
+    const struct one_client *one_client = &greeting->one_client;
+    bool is_first = bus->client_count == bus->gated_count;
+
+    if (one_client->sign != NULL || (!one_client->is_known && !is_first))
+        return greeting->alone;
+    return NULL;
+}
+
 /* An unknown line is of another version, or of somebody else's program. */
 static char *reply_to(const struct greeting *greeting, struct stdio_bus *bus, struct slice line,
                       bool *admits)
@@ -290,6 +302,7 @@ static struct slice greet(void *user_data, struct stdio_bus *bus, struct slice l
     free(greeting->reply);
     greeting->reply = reply_to(greeting, bus, line, admits);
     *admits = *admits && greeting->reply != NULL; /* out of memory: the client tries again */
+    greeting->greeter.pool = choose_pool(greeting, bus);
     return slice_of(greeting->reply, greeting->reply != NULL ? strlen(greeting->reply) : 0);
 }
 
@@ -299,6 +312,7 @@ void greeting_init(struct greeting *greeting, const char *identity)
         .greeter = {.greet = greet, .line_max = IDENTITY_MAX},
         .identity = identity,
         .since_ms = clock_now_ms(),
+        .one_client = {.edition = UINT64_MAX}, /* nothing was looked at */
     };
     greeting->greeter.user_data = greeting;
 }

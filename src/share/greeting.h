@@ -26,6 +26,8 @@ struct greeting {
     int64_t since_ms;
     char *reply;                  /* the last one */
     struct one_client one_client; /* kept by the daemon */
+    /* Of --clients auto: the pool of clients that have a process each. NULL: there is none. */
+    const char *alone;
 };
 
 /* The identity is borrowed until greeting_free. */

@@ -45,12 +45,8 @@ static const struct json_value *find_word(const struct json_value *capabilities)
 }
 
 /* "session-aware" needs ids of clients that the bus does not add. */
-static enum word word_of(const struct json_value *answer)
+static enum word word_of(const struct json_value *word)
 {
-    const struct json_value *result = document_member_of(answer, "result", JSON_OBJECT);
-    const struct json_value *word =
-        find_word(document_member_of(result, "capabilities", JSON_OBJECT));
-
     if (word == NULL)
         return SAYS_NOTHING;
     return slice_is(word->text, "isolated") || slice_is(word->text, "session-aware")
@@ -70,22 +66,33 @@ static bool read_answer(struct document *document, struct slice line, bool *fail
     return status == STDIO_BUS_OK;
 }
 
-static enum word find_in_versions(const struct remembered *remembered, bool *failed)
+/* What the answers to initialize say. */
+struct said {
+    enum word word;
+    bool any, has_tools;
+};
+
+static struct said read_versions(const struct remembered *remembered, bool *failed)
 {
     const struct list_node *node, *end = &remembered->versions.head;
-    enum word word = SAYS_NOTHING;
+    struct said said = {SAYS_NOTHING, false, false};
     struct document document;
 
-    for (node = remembered->versions.head.next; word == SAYS_NOTHING && node != end;
+    for (node = remembered->versions.head.next; said.word == SAYS_NOTHING && node != end;
          node = node->next) {
         const struct version *version = list_entry(node, const struct version, node);
+        const struct json_value *capabilities;
 
         if (!read_answer(&document, version->answer.line, failed))
             continue;
-        word = word_of(document.root);
+        capabilities = document_member_of(document_member_of(document.root, "result", JSON_OBJECT),
+                                          "capabilities", JSON_OBJECT);
+        said.any = true;
+        said.has_tools |= document_member(capabilities, "tools") != NULL;
+        said.word = word_of(find_word(capabilities));
         document_free(&document);
     }
-    return word;
+    return said;
 }
 
 static const struct one_client_sign *find_in_page(const struct json_value *answer)
@@ -104,16 +111,13 @@ static const struct one_client_sign *find_in_page(const struct json_value *answe
     return sign;
 }
 
-const struct one_client_sign *one_client_find(const struct remembered *remembered, bool *failed)
+static const struct one_client_sign *find_in_tools(const struct remembered *remembered,
+                                                   bool *failed)
 {
-    static const struct one_client_sign own_word = {NULL, "a state"};
-    enum word word = find_in_versions(remembered, failed);
     const struct one_client_sign *sign = NULL;
     const struct kept_message *page = NULL;
     struct document document;
 
-    if (word != SAYS_NOTHING)
-        return word == SAYS_ONE_CLIENT ? &own_word : NULL;
     while (sign == NULL &&
            (page = remembered_next_page(remembered, REMEMBERED_TOOLS, page)) != NULL) {
         if (!read_answer(&document, page->line, failed))
@@ -122,6 +126,21 @@ const struct one_client_sign *one_client_find(const struct remembered *remembere
         document_free(&document);
     }
     return sign;
+}
+
+bool one_client_find(struct one_client *one_client, const struct remembered *remembered)
+{
+    static const struct one_client_sign own_word = {NULL, "a state"};
+    bool failed = false;
+    struct said said = read_versions(remembered, &failed);
+
+    one_client->sign = said.word == SAYS_ONE_CLIENT ? &own_word : NULL;
+    if (said.word == SAYS_NOTHING)
+        one_client->sign = find_in_tools(remembered, &failed);
+    one_client->is_known = !failed && (said.word != SAYS_NOTHING ||
+                                       remembered->lists[REMEMBERED_TOOLS].whole ||
+                                       (said.any && !said.has_tools));
+    return !failed;
 }
 
 /* --- the bus --- */
@@ -135,18 +154,19 @@ static void report(const struct stdio_bus *bus, const struct one_client_sign *si
              sign->tool != NULL ? sign->tool : "", sign->state);
 }
 
+/* What is forgotten since the server asks its client for roots was known before, if at all. */
 void one_client_look(struct one_client *one_client, const struct stdio_bus *bus)
 {
     const struct remembered *remembered =
         list_entry(bus->pools.head.next, const struct pool, link)->group.remembered;
     const struct one_client_sign *before = one_client->sign;
-    bool failed = false;
 
     if (remembered == NULL || remembered->edition == one_client->edition)
         return;
     one_client->edition = remembered->edition;
-    one_client->sign = one_client_find(remembered, &failed);
-    if (failed)
+    if (remembered->unfit)
+        return;
+    if (!one_client_find(one_client, remembered))
         log_error(bus->log, "", "out of memory: whether the server is for one client is not known");
     if (one_client->sign != NULL && one_client->sign != before)
         report(bus, one_client->sign);

@@ -23,11 +23,14 @@
 
 extern char **environ;
 
+#define ALONE "-alone" /* after the name of a pool */
+
 /* What a share is made of. */
 struct share {
     const struct share_options *options;
     struct log log; /* of the front, on stderr */
     struct config config;
+    struct config alone; /* --clients auto: of clients that do not share */
     char **variables;
     char *cwd; /* of the server */
     char *identity;
@@ -97,11 +100,48 @@ static int become_alike(struct share *share)
     return EXIT_DONE;
 }
 
+/* NULL: out of memory. */
+static char *join_texts(const char *text, const char *end)
+{
+    size_t size = strlen(text) + strlen(end) + 1;
+    char *joined = malloc(size);
+
+    if (joined != NULL)
+        snprintf(joined, size, "%s%s", text, end);
+    return joined;
+}
+
+/* The pool has another name in the log. */
+static int read_alone(struct share *share, struct command_line line)
+{
+    struct pool_config *pool;
+    char *id;
+
+    line.clients = "exclusive";
+    line.one_client = true; /* no process is kept for the next client */
+    if (config_of_command(&share->alone, &line, report, share) != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    pool = &share->alone.pools[0];
+    pool->logs_stderr = true;
+    pool->cwd = join_texts(share->config.pools[0].cwd, "");
+    id = join_texts(pool->id, ALONE);
+    if (id != NULL) {
+        free(pool->id);
+        pool->id = id;
+    }
+    return pool->cwd != NULL && id != NULL ? EXIT_DONE : fail(share, "out of memory");
+}
+
 static int read_config(struct share *share)
 {
     struct command_line line = share->options->line;
-    bool frugal = line.instances == NULL && strcmp(line.protocol, "mcp") == 0 &&
-                  strcmp(line.clients, "sticky") == 0;
+    bool is_auto = strcmp(line.clients, "auto") == 0;
+    bool frugal;
+
+    if (is_auto)
+        line.clients = "sticky";
+    frugal = line.instances == NULL && strcmp(line.protocol, "mcp") == 0 &&
+             strcmp(line.clients, "sticky") == 0;
 
     if (config_of_command(&share->config, &line, report, share) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
@@ -112,7 +152,7 @@ static int read_config(struct share *share)
     share->config.pools[0].logs_stderr = true;
     share->config.pools[0].cwd = share->cwd;
     share->cwd = NULL;
-    return EXIT_DONE;
+    return is_auto ? read_alone(share, line) : EXIT_DONE;
 }
 
 static mode_t current_umask(void)
@@ -237,6 +277,7 @@ static int serve(struct share *share)
     enum bus_outcome outcome;
 
     share->join.daemon.config = &share->config;
+    share->join.daemon.alone = share->alone.pool_count > 0 ? &share->alone : NULL;
     share->join.daemon.identity = share->identity;
     share->join.daemon.directory = share->directory;
     share->join.daemon.watched = share->watched;
@@ -269,6 +310,7 @@ int share_command(const struct share_options *options)
     if (!share.serves && share.join.reason[0] != '\0')
         front_refuse(share.join.reason);
     config_free(&share.config);
+    config_free(&share.alone);
     free(share.identity);
     free(share.variables);
     free(share.cwd);

@@ -15,12 +15,22 @@ static const char *list(const char *option)
     return share_run(words, 0);
 }
 
-static struct sharer *share_saying(const char *initialize)
+static struct sharer *share_as(const char *clients)
 {
-    struct sharer *sharer = SHARE(.share = "--share=tools");
+    return SHARE(.share = "--share=tools", .arguments = {"--clients", clients});
+}
+
+static void greet(const struct sharer *sharer, const char *initialize)
+{
     client_request(sharer->client, "'i'", NULL, "initialize", initialize);
     client_result(sharer->client, "\"i\"");
     client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+}
+
+static struct sharer *share_saying(const char *initialize)
+{
+    struct sharer *sharer = share_as("sticky");
+    greet(sharer, initialize);
     client_ask(sharer->client, "1", NULL, "echo", NULL);
     return sharer;
 }
@@ -41,4 +51,65 @@ TEST(design_server_for_all_clients_is_not)
     expect_word(list("--json"), "\"one_client\":null");
     ck_assert_uint_eq(share_logged(ADVICE), 0);
     share_finish(sharer);
+}
+
+/* --- --clients auto --- */
+
+#define ISOLATED INITIALIZE(",'x-mux':{'sharing':'isolated'}")
+#define PLAIN INITIALIZE("")
+
+static long greeted_pid(const struct sharer *sharer, const char *initialize)
+{
+    greet(sharer, initialize);
+    return client_pid(sharer->client, "1", NULL);
+}
+
+TEST(design_clients_auto_keeps_clients_apart)
+{
+    struct sharer *sharers[3];
+    long pids[3];
+    for (int i = 0; i < 3; i++) {
+        sharers[i] = share_as("auto");
+        pids[i] = greeted_pid(sharers[i], ISOLATED);
+        for (int j = 0; j < i; j++)
+            ck_assert_int_ne(pids[j], pids[i]);
+    }
+    ck_assert_int_gt(share_daemon(), 0); /* the only one */
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(client_pid(sharers[i]->client, "2", NULL), pids[i]);
+        share_finish(sharers[i]);
+    }
+}
+
+/* They share from when it is known on, which the list of tools shows. */
+TEST(design_clients_auto_shares)
+{
+    struct sharer *first = share_as("auto"), *second;
+    long pid = greeted_pid(first, PLAIN);
+    client_ask(first->client, "2", NULL, "tools/list", NULL);
+    second = share_as("auto");
+    ck_assert_int_eq(greeted_pid(second, PLAIN), pid);
+    share_finish(first);
+    share_finish(second);
+}
+
+/* It is not known yet when the second client comes. */
+TEST(design_clients_auto_is_careful)
+{
+    struct sharer *first = share_as("auto"), *second = share_as("auto");
+    long pid = greeted_pid(second, PLAIN);
+    ck_assert_int_ne(greeted_pid(first, PLAIN), pid);
+    share_finish(first);
+    share_finish(second);
+}
+
+static const char *const misuses[][8] = {
+    {"--clients", "auto", "--", "cat", NULL},
+    {"--share", "--clients", "auto", "--eager", "--", "cat", NULL},
+    {"--share", "--clients", "auto", "--protocol", "acp", "--", "cat", NULL},
+};
+
+TEST_ROWS(design_clients_auto_misused, COUNT(misuses))
+{
+    share_run(misuses[row], 64);
 }

@@ -580,7 +580,7 @@ TEST(design_share_list_json)
     expect_members(
         shared,
         "name version pid runs_ms state state_ms calls clients processes memory command directory "
-        "failure log");
+        "failure one_client log");
     ck_assert(span_is(json_get(document, "total"), "1"));
     ck_assert(span_is(json_get(document, "differences"), "[]"));
     ck_assert_int_eq(json_number(shared, "pid"), daemon);

@@ -41,7 +41,7 @@ static const struct {
 };
 
 static struct remembered remembered;
-static bool failed;
+static struct one_client one_client;
 
 static void take(const char *text, bool is_list)
 {
@@ -86,10 +86,8 @@ static void take_tools(const char *names)
 
 static const struct one_client_sign *find(void)
 {
-    const struct one_client_sign *sign = one_client_find(&remembered, &failed);
-
-    ck_assert(!failed);
-    return sign;
+    ck_assert(one_client_find(&one_client, &remembered));
+    return one_client.sign;
 }
 
 static void begin(void)
@@ -108,8 +106,10 @@ TEST_ROWS(tools_name_a_state, COUNT(servers))
     const struct one_client_sign *sign;
 
     ck_assert_ptr_null(find());
+    ck_assert(!one_client.is_known);
     take_tools(servers[row].tools);
     sign = find();
+    ck_assert(one_client.is_known);
     ck_assert_msg((sign != NULL) == (servers[row].state != NULL), "%s", servers[row].server);
     if (sign == NULL)
         return;
@@ -121,16 +121,17 @@ static const struct {
     const char *capabilities;
     bool found; /* although no tool says so */
     bool lifts; /* although a tool says so */
+    bool known; /* before there are tools */
 } words[] = {
-    {"{\"x-mux\":{\"sharing\":\"isolated\"}}", true, false},
-    {"{\"x-mux\":{\"sharing\":\"session-aware\"}}", true, false},
-    {"{\"experimental\":{\"x-mux\":{\"sharing\":\"isolated\"}}}", true, false},
-    {"{\"x-mux\":{\"sharing\":\"shared\"}}", false, true},
-    {"{\"experimental\":{\"x-mux\":{\"sharing\":\"shared\"}}}", false, true},
-    {"{\"x-mux\":{\"persistent\":true}}", false, false},
-    {"{\"x-mux\":\"isolated\"}", false, false},
-    {"{\"experimental\":[],\"tools\":{}}", false, false},
-    {"[]", false, false},
+    {"{\"x-mux\":{\"sharing\":\"isolated\"}}", true, false, true},
+    {"{\"x-mux\":{\"sharing\":\"session-aware\"}}", true, false, true},
+    {"{\"experimental\":{\"x-mux\":{\"sharing\":\"isolated\"}}}", true, false, true},
+    {"{\"x-mux\":{\"sharing\":\"shared\"}}", false, true, true},
+    {"{\"experimental\":{\"x-mux\":{\"sharing\":\"shared\"}}}", false, true, true},
+    {"{\"x-mux\":{\"persistent\":true}}", false, false, true},
+    {"{\"x-mux\":\"isolated\"}", false, false, true},
+    {"{\"experimental\":[],\"tools\":{}}", false, false, false},
+    {"[]", false, false, true},
 };
 
 TEST_ROWS(own_word_comes_first, COUNT(words))
@@ -142,6 +143,7 @@ TEST_ROWS(own_word_comes_first, COUNT(words))
     sign = find();
     ck_assert_int_eq(sign != NULL, words[row].found);
     ck_assert(sign == NULL || sign->tool == NULL);
+    ck_assert_int_eq(one_client.is_known, words[row].known);
     take_tools("browser_navigate");
     ck_assert_int_eq(find() != NULL, !words[row].lifts);
 }
