@@ -30,6 +30,7 @@
 #include "config/schema.h"
 #include "control/service.h"
 #include "doctor/doctor.h"
+#include "federation/service.h"
 #include "page/service.h"
 #include "reload/reload.h"
 #include "share/care.h"
@@ -107,6 +108,9 @@ static const struct service *const services[] = {
 #endif
 #if WITH_RMP
     &rmp_service,
+#endif
+#if WITH_NATS
+    &nats_service,
 #endif
 #if WITH_CONTROL
     &control_service,

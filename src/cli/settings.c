@@ -152,7 +152,8 @@ static int check_access(struct settings *settings, const struct config *config)
 {
     const struct options *options = settings->options;
     const struct access *access = &config->listen.access;
-    bool has_rmp = options_socket(options, "rmp") != NULL || config->rmp.enabled;
+    bool serves = options_socket(options, "rmp") != NULL || config->rmp.enabled ||
+                  config->nats.enabled;
     size_t sockets = 0;
 
     for (size_t i = 0; i < options->listen_count; i++)
@@ -162,7 +163,7 @@ static int check_access(struct settings *settings, const struct config *config)
     if (sockets < options->listen_count && access->uid_count > 0)
         return fail(settings, "listen.allow_uids is for Unix sockets: on TCP, users are not known "
                               "(a list of listeners has the keys of each)");
-    if (options->action == ACTION_RUN && !has_rmp && sockets == 0)
+    if (options->action == ACTION_RUN && !serves && sockets == 0)
         log_warn(settings->log, "",
                  "listen.mode, .group and .allow_uids have no effect without --unix");
     return EXIT_DONE;
@@ -216,6 +217,7 @@ static int check_parts(struct settings *settings, const struct config *config)
         enum part part;
     } asked[] = {
         {"rmp.enabled", config->rmp.enabled, PART_RMP},
+        {"nats", config->nats.enabled, PART_NATS},
         {"control", config->control != NULL, PART_CONTROL},
     };
     char text[PART_MISSING_MAX];
@@ -293,9 +295,10 @@ int settings_read(struct settings *settings, struct setup **setup)
 bool settings_serve_stdin(const struct settings *settings, const struct config *config)
 {
     const struct options *options = settings->options;
-    bool has_rmp = options_socket(options, "rmp") != NULL || config->rmp.enabled;
+    bool serves = options_socket(options, "rmp") != NULL || config->rmp.enabled ||
+                  config->nats.enabled;
 
-    return options->stdio && config->listen_count == 0 && (!has_rmp || options->has_mode);
+    return options->stdio && config->listen_count == 0 && (!serves || options->has_mode);
 }
 
 /* --- a reload --- */

@@ -86,6 +86,8 @@ static const struct key config_list[] = {
     KEY_ROW("transport", "As the reference implementation has it.", .kind = KEY_OBJECT,
             .check = check_transport, .members = &transport_keys),
     KEY_ROW("rmp", "The topic bus of RMP v0.", .kind = KEY_OBJECT, .members = &rmp_keys),
+    KEY_ROW("nats", "Servers of NATS by which other machines reach the pools.", .kind = KEY_OBJECT,
+            .members = &nats_keys),
     KEY_ROW("strict", "The daemon makes up no messages. Default: false.", .kind = KEY_BOOLEAN,
             KEY_AT(struct config, strict)),
     KEY_ROW("control", "The path of the control socket, for this user alone. Default: none.",
@@ -237,6 +239,7 @@ void config_free(struct config *config)
     free(config->listens);
     listen_free(&config->listen);
     rmp_keys_free(&config->rmp);
+    nats_keys_free(&config->nats);
     keys_free(config, &config_keys);
     *config = (struct config){.pools = NULL};
 }
@@ -255,6 +258,8 @@ static void read_document(struct config *config, const struct json_value *root,
     if (diagnostics->errors == 0 &&
         rmp_keys_read(&config->rmp, document_member(root, "rmp")) != STDIO_BUS_OK)
         diagnostics_file(diagnostics, "cannot read \"rmp\": %s", strerror(errno));
+    if (diagnostics->errors == 0 && !nats_keys_read(&config->nats, document_member(root, "nats")))
+        diagnostics_file(diagnostics, "out of memory");
 }
 
 static void read_text(struct config *config, struct slice text, struct diagnostics *diagnostics)

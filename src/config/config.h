@@ -10,6 +10,7 @@
 #include "config/command_line.h"
 #include "config/diagnostics.h"
 #include "config/listen.h"
+#include "config/nats_keys.h"
 #include "config/pool_config.h"
 #include "config/rmp_keys.h"
 #include "config/sources.h"
@@ -28,6 +29,7 @@ struct config {
     bool has_metrics;
     const char *socket_mode; /* "unix" or "tcp"; NULL: the command line alone says */
     struct rmp_config rmp;
+    struct nats_config nats;
     char *control;      /* the path of the control socket, with variables; NULL: none */
     bool strict;        /* the daemon makes up no messages */
     bool splits_arrays; /* a line of a client may be an array: every pool has a protocol */

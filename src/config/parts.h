@@ -8,6 +8,7 @@ enum part {
     PART_HTTP,    /* listeners of HTTP and WebSocket, health and metrics by HTTP */
     PART_PAGE,    /* a page for browsers at / of a listener of HTTP */
     PART_RMP,     /* the topic bus */
+    PART_NATS,    /* pools over NATS */
     PART_CONTROL, /* the control socket, ctl and --ping */
     PART_RELOAD,  /* SIGHUP */
     PART_UPGRADE, /* SIGUSR2 */

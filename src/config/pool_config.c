@@ -230,6 +230,8 @@ static const struct key pool_list[] = {
             KEY_AT(struct pool_config, mode.idle_stop_sec)),
     KEY_ROW("rmp", "What the pool is on the topic bus.", .kind = KEY_OBJECT,
             .members = &rmp_keys_of_pool, .check = check_rmp, KEY_AT(struct pool_config, rmp)),
+    KEY_ROW("export", "Other machines reach the pool over NATS. Default: false.",
+            .kind = KEY_BOOLEAN, KEY_AT(struct pool_config, is_exported)),
     KEY_ROW("busy_timeout_sec", "How long a client waits for a process of its own. Default: 10.",
             .kind = KEY_INTEGER, .max = POOL_MODE_TIMEOUT_MAX,
             KEY_AT(struct pool_config, mode.busy_timeout_sec)),

@@ -38,6 +38,8 @@ static void warn_of_rest(const struct stdio_bus *bus, const struct config *confi
         log_warn(bus->log, "", "\"control\" takes effect at the next start");
     if (rmp_keys_differ(&before->rmp, &config->rmp))
         log_warn(bus->log, "", "\"rmp\" takes effect at the next start");
+    if (nats_keys_differ(&before->nats, &config->nats))
+        log_warn(bus->log, "", "\"nats\" takes effect at the next start");
 }
 
 /* --- limits --- */

@@ -35,6 +35,8 @@ static const struct {
      "a listener of HTTP: built without http"},
     {"rmp", "{'rmp':{'enabled':true},'pools':[{'id':'p','command':'cat','instances':1}]}",
      "rmp.enabled: built without rmp"},
+    {"nats", "{'nats':{'servers':['h']},'pools':[{'id':'p','command':'cat','instances':1}]}",
+     "nats: built without nats"},
     {"control", "{'control':'/nowhere/control','pools':[{'id':'p','command':'cat','instances':1}]}",
      "control: built without control"},
 };

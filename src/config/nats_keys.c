@@ -1,0 +1,168 @@
+#include "build_config.h"
+
+#include "config/nats_keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define SCHEME "nats://"
+#define NAME_MAX_BYTES 64
+
+/* --- places --- */
+
+static bool is_port(struct slice text)
+{
+    unsigned long number = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+        number = number * 10 + (unsigned long)(text.data[i] - '0');
+    }
+    return text.len > 0 && text.len <= 5 && number >= 1 && number <= 65535;
+}
+
+static bool is_host(struct slice text, bool has_brackets)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+
+        if (byte <= ' ' || byte >= 0x7f || strchr("/@[]?#", byte) != NULL ||
+            (byte == ':' && !has_brackets))
+            return false;
+    }
+    return text.len > 0 && text.len < NATS_HOST_MAX;
+}
+
+bool nats_place_read(struct nats_place *place, struct slice text)
+{
+    const char *colon, *bracket;
+    struct slice host, port = slice_of_text(NATS_PORT_DEFAULT);
+
+    if (text.len >= sizeof SCHEME - 1 && memcmp(text.data, SCHEME, sizeof SCHEME - 1) == 0)
+        text = slice_of(text.data + sizeof SCHEME - 1, text.len - (sizeof SCHEME - 1));
+    host = text;
+    if (text.len > 0 && text.data[0] == '[') {
+        bracket = memchr(text.data, ']', text.len);
+        if (bracket == NULL)
+            return false;
+        host = slice_of(text.data + 1, (size_t)(bracket - text.data) - 1);
+        text = slice_of(bracket + 1, text.len - host.len - 2);
+        if (text.len > 0 && text.data[0] != ':')
+            return false;
+    }
+    colon = text.len > 0 ? memchr(text.data, ':', text.len) : NULL;
+    if (colon != NULL) {
+        port = slice_of(colon + 1, text.len - (size_t)(colon - text.data) - 1);
+        if (host.data == text.data)
+            host.len = (size_t)(colon - text.data);
+    }
+    if (!is_host(host, host.data != text.data && colon != text.data + host.len) || !is_port(port))
+        return false;
+    snprintf(place->host, sizeof place->host, "%.*s", (int)host.len, host.data);
+    snprintf(place->port, sizeof place->port, "%.*s", (int)port.len, port.data);
+    return true;
+}
+
+static bool is_place(struct slice text)
+{
+    struct nats_place place;
+
+    return nats_place_read(&place, text);
+}
+
+/* --- the keys --- */
+
+/* Parts of a subject, so that no other one is meant. */
+static bool is_name(struct slice text)
+{
+    bool is_start = true;
+
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+
+        if (byte <= ' ' || byte >= 0x7f || byte == '*' || byte == '>' || (byte == '.' && is_start))
+            return false;
+        is_start = byte == '.';
+    }
+    return text.len > 0 && text.len <= NAME_MAX_BYTES && !is_start;
+}
+
+#define NAME_WANTED "must be 1 to 64 bytes of ASCII, no space, *, >, no empty part between dots"
+
+static void check_servers(struct diagnostics *diagnostics, const struct json_value *servers)
+{
+    if (servers->first == NULL)
+        diagnostics_value(diagnostics, servers, "must name a server");
+}
+
+static void check_password(struct diagnostics *diagnostics, const struct json_value *value)
+{
+    if (value->parent != NULL && document_member(value->parent, "user") == NULL)
+        diagnostics_value(diagnostics, value, "needs \"user\"");
+}
+
+static void check_token(struct diagnostics *diagnostics, const struct json_value *value)
+{
+    if (value->parent != NULL && document_member(value->parent, "password_file") != NULL)
+        diagnostics_value(diagnostics, value, "\"password_file\" is there, too");
+}
+
+static const struct key nats_list[] = {
+    KEY_ROW("servers", "Their addresses, HOST:PORT; all of one cluster.", .kind = KEY_TEXTS,
+            .required = true, .min = 1, .check = check_servers, .is_right = is_place,
+            .wanted = "must be HOST:PORT", KEY_AT(struct nats_config, servers)),
+    KEY_ROW("node", "The name of this daemon, for the server. Default: stdio_bus.",
+            .kind = KEY_TEXT, .is_right = is_name, .wanted = NAME_WANTED,
+            .schema = KEY_FILLED_SCHEMA, KEY_AT(struct nats_config, node)),
+    KEY_ROW("prefix", "What all subjects begin with. Default: stdio_bus.", .kind = KEY_TEXT,
+            .is_right = is_name, .wanted = NAME_WANTED, .schema = KEY_FILLED_SCHEMA,
+            KEY_AT(struct nats_config, prefix)),
+    KEY_ROW("user", "The name of a user of NATS.", .kind = KEY_TEXT, .min = 1,
+            KEY_AT(struct nats_config, user)),
+    KEY_ROW("password_file", "The file with the password of that user.", .kind = KEY_TEXT, .min = 1,
+            .check = check_password, KEY_AT(struct nats_config, password_file)),
+    KEY_ROW("token_file", "The file with a token of NATS, in place of a user.", .kind = KEY_TEXT,
+            .min = 1, .check = check_token, KEY_AT(struct nats_config, token_file)),
+};
+
+const struct key_table nats_keys = {KEY_TABLE(nats_list)};
+
+bool nats_keys_read(struct nats_config *config, const struct json_value *nats)
+{
+    if (nats == NULL)
+        return true;
+    config->enabled = true;
+    keys_apply(config, &nats_keys, nats);
+    return keys_copy(config, &nats_keys, nats);
+}
+
+static bool servers_differ(char *const *before, char *const *after)
+{
+    size_t i = 0;
+
+    if (before == NULL || after == NULL)
+        return before != after;
+    while (before[i] != NULL && after[i] != NULL && strcmp(before[i], after[i]) == 0)
+        i++;
+    return before[i] != after[i];
+}
+
+bool nats_keys_differ(const struct nats_config *before, const struct nats_config *after)
+{
+    return before->enabled != after->enabled || servers_differ(before->servers, after->servers) ||
+           key_texts_differ(before->node, after->node) ||
+           key_texts_differ(before->prefix, after->prefix) ||
+           key_texts_differ(before->user, after->user) ||
+           key_texts_differ(before->password_file, after->password_file) ||
+           key_texts_differ(before->token_file, after->token_file);
+}
+
+void nats_keys_free(struct nats_config *config)
+{
+    keys_free(config, &nats_keys);
+    *config = (struct nats_config){.enabled = false};
+}

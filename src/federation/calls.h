@@ -1,0 +1,34 @@
+/* A call: a message that came over NATS for a pool. It is a client of its own, for one message. */
+#ifndef STDIO_BUS_FEDERATION_CALLS_H
+#define STDIO_BUS_FEDERATION_CALLS_H
+
+#include "base/archive.h"
+#include "federation/hub.h"
+
+struct router_archive;
+
+struct nats_call {
+    struct endpoint endpoint;
+    struct nats_hub *hub;
+    struct list_node link; /* hub->calls */
+    char *reply;           /* its answer's subject; NULL: nobody wants one */
+    char *line;            /* the message, while the router holds it; NULL: it was taken */
+    size_t len;
+    bool paused;
+    bool is_done; /* it ends at the end of the round */
+    struct stdio_bus_event_deferred deferred;
+};
+
+/* message of struct nats_subscription, in a struct nats_export. */
+void nats_call_came(struct nats_subscription *subscription, const struct nats_frame *frame);
+
+/* Offers what was released, ends what is done. */
+void nats_calls_act(struct nats_hub *hub);
+
+/* Ends all. */
+void nats_calls_end(struct nats_hub *hub);
+
+/* Saves the calls, or loads them. */
+void nats_calls_archive(struct router_archive *archive, struct nats_hub *hub);
+
+#endif

@@ -1,0 +1,42 @@
+/* What a bus does over NATS: its connection, the pools that it exports, the requests that came for
+ * them. */
+#ifndef STDIO_BUS_FEDERATION_HUB_H
+#define STDIO_BUS_FEDERATION_HUB_H
+
+#include "config/nats_keys.h"
+#include "federation/broker.h"
+
+struct setup;
+
+/* A pool whose subject is subscribed. */
+struct nats_export {
+    struct nats_subscription subscription; /* its subject and queue are `subject` */
+    struct list_node link;                 /* hub->exports */
+    struct nats_hub *hub;
+    bool is_current; /* during nats_hub_export */
+    char *id, *subject;
+};
+
+struct nats_metrics {
+    uint64_t connected, connections, requests, in_flight, lost;
+};
+
+struct nats_hub {
+    struct stdio_bus *bus;
+    struct nats_config config; /* of the start; its texts are those of a configuration, held by: */
+    struct setup *setup;
+    struct broker broker;
+    struct list exports;
+    struct list calls; /* struct nats_call */
+    size_t call_count, held_bytes;
+    uint64_t requests, last_number;
+    struct nats_metrics metrics; /* as they were measured last */
+};
+
+/* Subscribes what the configuration exports now, and nothing else. */
+void nats_hub_export(struct nats_hub *hub);
+
+/* Takes no request any more. */
+void nats_hub_stop_input(struct nats_hub *hub);
+
+#endif

@@ -1,0 +1,271 @@
+#include "build_config.h"
+
+#include "federation/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bus/metrics.h"
+#include "bus/origins.h"
+#include "config/setup.h"
+#include "federation/calls.h"
+#include "router/router_archive.h"
+#include "transport/origin.h"
+#include "json/text.h"
+
+static bool is_wanted(const struct bus_options *options)
+{
+    return options->config->nats.enabled;
+}
+
+static void *create(struct stdio_bus *bus)
+{
+    struct nats_hub *hub = calloc(1, sizeof *hub);
+    struct origin origin;
+
+    if (hub == NULL)
+        return NULL;
+    hub->bus = hub->broker.bus = bus;
+    hub->config = bus->options.config->nats;
+    hub->setup = bus->options.setup;
+    setup_hold(hub->setup);
+    list_init(&hub->exports);
+    list_init(&hub->calls);
+    list_init(&hub->broker.subscriptions);
+    hub->broker.config = &hub->config;
+    hub->broker.fd = -1;
+    hub->broker.state = BROKER_CLOSED;
+    memset(&origin, 0, sizeof origin);
+    origin_of_token(&origin, "nats", "nats");
+    hub->broker.origin = origins_get(bus, &origin);
+    if (hub->broker.origin != NULL)
+        return hub;
+    setup_release(hub->setup);
+    free(hub);
+    return NULL;
+}
+
+/* --- the pools --- */
+
+static void remove_export(struct nats_export *export)
+{
+    broker_unsubscribe(&export->hub->broker, &export->subscription);
+    list_remove(&export->link);
+    free(export->id);
+    free(export->subject);
+    free(export);
+}
+
+static struct nats_export *find_export(const struct nats_hub *hub, const char *id)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->exports, node, following) {
+        struct nats_export *export = list_entry(node, struct nats_export, link);
+
+        if (strcmp(export->id, id) == 0)
+            return export;
+    }
+    return NULL;
+}
+
+static struct nats_export *make_export(struct nats_hub *hub, const char *id)
+{
+    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
+    size_t size = strlen(prefix) + strlen(id) + sizeof ".rpc.";
+    struct nats_export *export = calloc(1, sizeof *export);
+
+    if (export == NULL)
+        return NULL;
+    export->id = key_copy_text(slice_of_text(id));
+    export->subject = malloc(size);
+    if (export->id == NULL || export->subject == NULL) {
+        free(export->id);
+        free(export->subject);
+        free(export);
+        return NULL;
+    }
+    snprintf(export->subject, size, "%s.rpc.%s", prefix, id);
+    export->hub = hub;
+    export->subscription.subject = export->subscription.queue = export->subject;
+    export->subscription.message = nats_call_came;
+    return export;
+}
+
+static void add_export(struct nats_hub *hub, const struct pool_config *pool)
+{
+    struct nats_export *export = find_export(hub, pool->id);
+
+    if (export == NULL) {
+        export = make_export(hub, pool->id);
+        if (export == NULL) {
+            log_error(hub->bus->log, "nats", "out of memory: a pool is not exported");
+            return;
+        }
+        list_append(&hub->exports, &export->link);
+        broker_subscribe(&hub->broker, &export->subscription);
+    }
+    export->is_current = true;
+}
+
+void nats_hub_export(struct nats_hub *hub)
+{
+    const struct config *config = hub->bus->options.config;
+    struct list_node *node, *following;
+
+    list_each(&hub->exports, node, following)
+        list_entry(node, struct nats_export, link)->is_current = false;
+    for (size_t i = 0; i < config->pool_count; i++) {
+        if (config->pools[i].is_exported)
+            add_export(hub, &config->pools[i]);
+    }
+    list_each(&hub->exports, node, following) {
+        struct nats_export *export = list_entry(node, struct nats_export, link);
+
+        if (!export->is_current)
+            remove_export(export);
+    }
+}
+
+void nats_hub_stop_input(struct nats_hub *hub)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->exports, node, following)
+        remove_export(list_entry(node, struct nats_export, link));
+}
+
+/* --- operations --- */
+
+static void start(void *state)
+{
+    struct nats_hub *hub = state;
+
+    nats_hub_export(hub);
+    broker_start(&hub->broker);
+}
+
+static void detach(void *state)
+{
+    struct nats_hub *hub = state;
+
+    nats_hub_stop_input(hub);
+    nats_calls_end(hub);
+    broker_stop(&hub->broker);
+    origins_release(hub->broker.origin);
+}
+
+static void destroy(void *state)
+{
+    struct nats_hub *hub = state;
+
+    setup_release(hub->setup);
+    free(hub);
+}
+
+static void act(void *state)
+{
+    nats_calls_act(state);
+}
+
+static void stop_input(void *state)
+{
+    nats_hub_stop_input(state);
+}
+
+/* Answers that are due have been published. */
+static void before_close(void *state)
+{
+    struct nats_hub *hub = state;
+
+    nats_calls_act(hub);
+    broker_flush(&hub->broker);
+}
+
+static void each_holder(void *state, pool_holder_fn *fn, void *user_data)
+{
+    struct nats_hub *hub = state;
+    struct list_node *node, *following;
+
+    list_each(&hub->calls, node, following) {
+        struct peer *peer = &list_entry(node, struct nats_call, link)->endpoint.peer;
+
+        fn(user_data, (struct pool_holder){&peer->opened, peer, true});
+    }
+}
+
+static const struct metric metrics[] = {
+    {"stdio_bus_nats_connected", "Whether a NATS server is connected.", .always = true,
+     METRIC_AT(struct nats_metrics, connected)},
+    {"stdio_bus_nats_connections_total", "Connections to NATS servers, ever.", .always = true,
+     METRIC_AT(struct nats_metrics, connections)},
+    {"stdio_bus_nats_requests_total", "Messages that came over NATS for a pool.", .always = true,
+     METRIC_AT(struct nats_metrics, requests)},
+    {"stdio_bus_nats_in_flight", "Messages of these that are not done with.", .always = true,
+     METRIC_AT(struct nats_metrics, in_flight)},
+    {"stdio_bus_nats_lost_total", "Answers for which there was no room.", .always = true,
+     METRIC_AT(struct nats_metrics, lost)},
+    {.name = NULL},
+};
+
+static const void *measure(void *state)
+{
+    struct nats_hub *hub = state;
+    const struct broker_counters *counters = &hub->broker.counters;
+
+    hub->metrics = (struct nats_metrics){counters->connected, counters->connections, hub->requests,
+                                         hub->call_count, counters->lost};
+    return &hub->metrics;
+}
+
+static void describe(const void *state, struct json_text *to)
+{
+    const struct nats_hub *hub = state;
+    bool is_ready = hub->broker.state == BROKER_READY;
+
+    row_string(to, "nats_server", is_ready ? hub->broker.servers[hub->broker.at].name : NULL);
+}
+
+/* Other pools may be exported. */
+static void limit(void *state, const struct limits *limits)
+{
+    (void)limits;
+    nats_hub_export(state);
+}
+
+static void archive_calls(void *state, struct router_archive *archive)
+{
+    nats_calls_archive(archive, state);
+}
+
+/* The connection is not saved: the next program opens one of its own. */
+static void archive_rest(void *state, struct router_archive *archive)
+{
+    struct nats_hub *hub = state;
+
+    ARCHIVE_INTEGER(archive->archive, hub->requests);
+    ARCHIVE_INTEGER(archive->archive, hub->broker.counters.connections);
+    ARCHIVE_INTEGER(archive->archive, hub->broker.counters.lost);
+    if (archive_loads(archive->archive))
+        start(hub);
+}
+
+const struct service nats_service = {
+    .is_wanted = is_wanted,
+    .create = create,
+    .start = start,
+    .detach = detach,
+    .destroy = destroy,
+    .act = act,
+    .stop_input = stop_input,
+    .before_close = before_close,
+    .each_holder = each_holder,
+    .metrics = metrics,
+    .measure = measure,
+    .describe = describe,
+    .limit = limit,
+    .archive_sessions = ARCHIVE_OP(archive_calls),
+    .archive = ARCHIVE_OP(archive_rest),
+};

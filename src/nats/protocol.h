@@ -1,0 +1,75 @@
+/* The protocol of NATS between a client and its server: the lines that a server sends, and those
+ * that a client does. No I/O. */
+#ifndef STDIO_BUS_NATS_PROTOCOL_H
+#define STDIO_BUS_NATS_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "json/text.h"
+
+#define NATS_LINE_MAX 32768 /* bytes of a control line of a server; INFO names all its servers */
+#define NATS_SUBJECT_MAX 1024
+#define NATS_URL_MAX 72
+#define NATS_URLS_MAX 16
+
+enum nats_kind { NATS_INFO, NATS_MSG, NATS_HMSG, NATS_PING, NATS_PONG, NATS_OK, NATS_ERR };
+
+/* What a control line says. Slices borrow from the line. */
+struct nats_line {
+    enum nats_kind kind;
+    struct slice text;           /* INFO: JSON; -ERR: the reason, without its quotes */
+    struct slice subject, reply; /* MSG, HMSG; reply.data NULL: none */
+    uint64_t sid;                /* the number of the subscription */
+    size_t head_len, len;        /* of the headers; of all that follows, but for its CRLF */
+};
+
+/* Reads a control line without its line end. NULL, or the problem as static text. */
+const char *nats_line_read(struct nats_line *line, struct slice text);
+
+/* A whole frame of framing_nats. */
+struct nats_frame {
+    struct nats_line line;
+    struct slice headers, payload; /* MSG, HMSG */
+};
+
+/* Reads a frame that framing_nats has found. */
+void nats_frame_read(struct nats_frame *frame, struct slice bytes);
+
+/* Whether the headers say that no subscription takes the request ("NATS/1.0 503"). */
+bool nats_no_responders(struct slice headers);
+
+/* What INFO says, as far as it is used. */
+struct nats_info {
+    uint64_t max_payload; /* 0: unknown */
+    bool tls_required, tls_available, auth_required, headers, lame_duck;
+    char nonce[8]; /* its beginning: "" unless the server wants a signature */
+    char urls[NATS_URLS_MAX][NATS_URL_MAX]; /* connect_urls: HOST:PORT */
+    size_t url_count;
+};
+
+/* False: it is no JSON object. */
+bool nats_info_read(struct nats_info *info, struct slice json);
+
+/* Whether a subject or a queue group is one: parts without white space, none empty; wildcards are
+ * allowed where `may_match`. */
+bool nats_subject_is_right(struct slice subject, bool may_match);
+
+struct nats_login {
+    const char *name, *version;              /* of the client */
+    struct slice user, password, auth_token; /* data NULL: none */
+};
+
+/* What a client sends, added to a text. */
+void nats_put_connect(struct json_text *to, const struct nats_login *login);
+void nats_put_sub(struct json_text *to, const char *subject, const char *queue, uint64_t sid);
+void nats_put_unsub(struct json_text *to, uint64_t sid);
+
+/* The line of PUB for this number of bytes, which follow, and then CRLF. reply.data NULL: none. */
+void nats_put_pub(struct json_text *to, struct slice subject, struct slice reply, size_t len);
+
+/* The line of HPUB and the headers, whole lines and the empty one; `len` bytes and CRLF follow. */
+void nats_put_hpub(struct json_text *to, struct slice subject, struct slice headers, size_t len);
+
+#endif

@@ -1,0 +1,376 @@
+/* Pools over NATS (federation.md): the daemon beside a scripted server. */
+#include "build_config.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define INFO "{'server_id':'x','headers':true,'max_payload':100000%s}"
+
+/* --- a scripted server --- */
+
+struct broker {
+    int listener;
+    unsigned port;
+    struct client *link; /* the connection of the daemon */
+};
+
+static void broker_listen(struct broker *broker)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)broker->port)};
+    socklen_t len = sizeof address;
+    int on = 1;
+
+    broker->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(broker->listener, 0);
+    setsockopt(broker->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ck_assert_int_eq(bind(broker->listener, (struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(broker->listener, 8), 0);
+    ck_assert_int_eq(getsockname(broker->listener, (struct sockaddr *)&address, &len), 0);
+    broker->port = ntohs(address.sin_port);
+}
+
+static void broker_accept(struct broker *broker)
+{
+    int fd;
+
+    ck_assert(wait_fd(broker->listener, POLLIN, deadline_usual()));
+    fd = accept(broker->listener, NULL, NULL);
+    ck_assert_int_ge(fd, 0);
+    broker->link = client_adopt(fd, fd);
+}
+
+static void broker_say(struct broker *broker, const char *line)
+{
+    client_send_bytes(broker->link, line, strlen(line));
+    client_send_bytes(broker->link, "\r\n", 2);
+}
+
+/* INFO with further members. */
+static void broker_greet(struct broker *broker, const char *more)
+{
+    struct text *info = test_text();
+
+    text_printf(info, "INFO " INFO, more);
+    text_replace(info, "'", "\"");
+    text_add(info, "", 1);
+    broker_say(broker, info->data);
+}
+
+/* The next line begins with these words. */
+static const char *broker_expect(struct broker *broker, const char *words)
+{
+    struct span line = client_line(broker->link);
+    const char *text = test_format("%.*s", (int)line.len, line.data);
+
+    ck_assert_msg(strncmp(text, words, strlen(words)) == 0, "%s instead of %s", text, words);
+    return text;
+}
+
+/* The daemon is connected, and has subscribed the pool. */
+static void broker_begin(struct broker *broker)
+{
+    broker_accept(broker);
+    broker_greet(broker, "");
+    broker_expect(broker, "CONNECT {");
+    broker_expect(broker, "PING");
+    broker_say(broker, "PONG");
+    broker_expect(broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
+}
+
+static void broker_ask(struct broker *broker, const char *reply, const char *json)
+{
+    struct text *message = test_text();
+
+    text_printf(message, "%s", json);
+    text_replace(message, "'", "\"");
+    broker_say(broker, test_format("MSG stdio_bus.rpc.a 1 %s %zu\r\n%.*s", reply, message->len,
+                                   (int)message->len, message->data));
+}
+
+static struct span broker_answer(struct broker *broker, const char *reply)
+{
+    broker_expect(broker, test_format("PUB %s ", reply));
+    return client_line(broker->link);
+}
+
+#define CONFIG(members)                                                                            \
+    test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],'export':true}],"  \
+                "'nats':{'servers':['127.0.0.1:%u']%s}}",                                          \
+                broker.port, members)
+
+#define ECHO(id) "{'jsonrpc':'2.0','id':" id ",'method':'echo'}"
+
+/* --- requests --- */
+
+TEST(nats_rpc_request_has_its_answer)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(",'node':'n1'"));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", ECHO("1"));
+    ck_assert(span_is(json_get(message_result(broker_answer(&broker, "r.1"), "1"), "worker"),
+                      "\"a\""));
+    broker_ask(&broker, "r.2", ECHO("'x'"));
+    message_result(broker_answer(&broker, "r.2"), "\"x\"");
+    broker_ask(&broker, "r.3", "{'jsonrpc':'2.0','method':'note','params':5}");
+    broker_expect(&broker, "PUB r.3 0");
+    broker_expect(&broker, "");
+    broker_ask(&broker, "", ECHO("4")); /* no reply is wanted */
+    broker_ask(&broker, "r.5", "{'id':5,'method':'last_note'}");
+    ck_assert(span_is(json_get(message_result(broker_answer(&broker, "r.5"), "5"), "params"), "5"));
+}
+
+static const struct {
+    const char *json, *id;
+    int code;
+} refused[] = {
+    {"rubbish", "null", -32700},
+    {"[]", "null", -32700},
+    {"{'jsonrpc':'2.0','id':{},'method':'echo'}", "null", -32600},
+    {"{'jsonrpc':'2.0','id':1,'result':1}", "1", -32600},
+    {"{'jsonrpc':'2.0','id':1,'method':'echo','pool':'b'}", "1", -32602},
+};
+
+TEST_ROWS(nats_rpc_is_refused, COUNT(refused))
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r", refused[row].json);
+    message_error(broker_answer(&broker, "r"), refused[row].id, refused[row].code, "");
+    broker_ask(&broker, "s", ECHO("2"));
+    message_result(broker_answer(&broker, "s"), "2");
+}
+
+/* Requests wait for the worker at most; the same id of two of them is no matter. */
+TEST(nats_rpc_requests_wait)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
+    message_result(broker_answer(&broker, "r.1"), "1");
+    broker_ask(&broker, "r.2", ECHO("2"));
+    broker_ask(&broker, "r.3", ECHO("2"));
+    broker_ask(&broker, "r.4", "{'id':3,'method':'release'}");
+    for (int i = 0; i < 3; i++) {
+        broker_expect(&broker, "PUB r.");
+        client_line(broker.link);
+    }
+}
+
+TEST(nats_rpc_worker_exits)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", "{'id':1,'method':'die'}");
+    message_error(broker_answer(&broker, "r.1"), "1", -32000, "worker exited");
+}
+
+/* The server has the last word about sizes. */
+TEST(nats_rpc_answer_exceeds_max_payload)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":150}");
+    broker_ask(&broker, "r.1", test_format("{'id':1,'method':'echo','params':'%0*d'}", 200, 0));
+    message_error(broker_answer(&broker, "r.1"), "1", -32000, "max_payload");
+}
+
+/* --- the connection --- */
+
+TEST(nats_connection_is_lost_and_comes_back)
+{
+    struct broker broker = {.port = 0};
+    struct client *client;
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    daemon_wait_log(daemon, "connected to 127.0.0.1");
+    broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
+    message_result(broker_answer(&broker, "r.1"), "1");
+    broker_ask(&broker, "r.2", ECHO("2"));
+    broker_say(&broker, "PING");
+    broker_expect(&broker, "PONG");
+    client_abort(broker.link);
+    broker_accept(&broker);
+    client = client_connect(daemon);
+    client_request(client, "3", NULL, "release", NULL);
+    client_result(client, "3");
+    broker_greet(&broker, "");
+    broker_expect(&broker, "CONNECT {");
+    broker_expect(&broker, "PING");
+    broker_say(&broker, "PONG");
+    message_result(broker_answer(&broker, "r.2"), "2"); /* it was kept */
+    broker_expect(&broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
+    broker_ask(&broker, "r.4", ECHO("4"));
+    message_result(broker_answer(&broker, "r.4"), "4");
+}
+
+static const struct {
+    const char *bytes, *log;
+} bad[] = {
+    {"HTTP/1.1 400 Bad Request", "not a line of a NATS server"},
+    {"-ERR 'Authorization Violation'", "Authorization Violation"},
+    {"INFO {", "an INFO that is no JSON"},
+    {"INFO {\"headers\":true,\"tls_required\":true}", "demands TLS"},
+    {"INFO {\"headers\":true,\"nonce\":\"abc\"}", "demands a signature"},
+    {"INFO {}", "no headers"},
+    {"MSG a 1 1 1 1 1", "a message that cannot be read"},
+};
+
+/* Each problem is in the log once, however often the daemon tries. */
+TEST_ROWS(nats_server_cannot_be_used, COUNT(bad))
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    for (int i = 0; i < 3; i++) {
+        broker_accept(&broker);
+        broker_say(&broker, bad[row].bytes);
+        client_expect_eof(broker.link);
+    }
+    daemon_wait_log(daemon, bad[row].log);
+    ck_assert_uint_eq(daemon_count_log(daemon, bad[row].log), 1);
+}
+
+TEST(nats_next_server_is_tried)
+{
+    struct broker broker = {.port = 0}, other = {.port = 0};
+
+    broker_listen(&broker);
+    broker_listen(&other);
+    START(.config = CONFIG(""));
+    broker_accept(&broker);
+    broker_greet(&broker, test_format(",'connect_urls':['127.0.0.1:%u','name:1']", other.port));
+    broker_expect(&broker, "CONNECT");
+    client_abort(broker.link);
+    broker_begin(&other);
+}
+
+TEST(nats_server_pings)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_say(&broker, "PING");
+    broker_expect(&broker, "PONG");
+    broker_say(&broker, "+OK");
+    broker_say(&broker, "-ERR 'Permissions Violation for Subscription to \"x\"'");
+    broker_ask(&broker, "r", ECHO("1"));
+    message_result(broker_answer(&broker, "r"), "1");
+}
+
+static const struct {
+    const char *members, *connect;
+} logins[] = {
+    {",'user':'u','password_file':'@DIR@/secret'", "\"user\":\"u\",\"pass\":\"p w\"}"},
+    {",'token_file':'@DIR@/secret'", "\"auth_token\":\"p w\"}"},
+};
+
+TEST_ROWS(nats_login_is_from_a_file, COUNT(logins))
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    const char *path, *connect;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(logins[row].members));
+    broker_accept(&broker);
+    broker_greet(&broker, "");
+    client_expect_eof(broker.link); /* there is no file yet */
+    daemon_write_file(daemon, "@DIR@/secret", "p w\n");
+    path = test_format("%s/secret", daemon->dir);
+    ck_assert_int_eq(chmod(path, 0644), 0);
+    broker_accept(&broker);
+    broker_greet(&broker, "");
+    client_expect_eof(broker.link); /* others can read it */
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    broker_accept(&broker);
+    broker_greet(&broker, "");
+    connect = broker_expect(&broker, "CONNECT");
+    expect_word(connect, logins[row].connect);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
+/* --- reloads, upgrades, the end --- */
+
+TEST(nats_reload_exports_other_pools)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    daemon_write_file(daemon, daemon->config_path,
+                      test_format("{'pools':[{'id':'b','command':'@WORKER@','export':true}],"
+                                  "'nats':{'servers':['127.0.0.1:%u']}}",
+                                  broker.port));
+    daemon_signal(daemon, SIGHUP);
+    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 2");
+    broker_expect(&broker, "UNSUB 1");
+}
+
+TEST(nats_upgrade_keeps_requests)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    if (!daemon_can_upgrade())
+        return;
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
+    message_result(broker_answer(&broker, "r.1"), "1");
+    broker_ask(&broker, "r.2", ECHO("2"));
+    broker_say(&broker, "PING");
+    broker_expect(&broker, "PONG");
+    daemon_upgrade(daemon);
+    client_expect_eof(broker.link);
+    broker_begin(&broker);
+    broker_ask(&broker, "r.3", "{'id':3,'method':'release'}");
+    broker_expect(&broker, "PUB r."), client_line(broker.link);
+    broker_expect(&broker, "PUB r."), client_line(broker.link);
+}
+
+TEST(nats_end_unsubscribes)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    daemon_signal(daemon, SIGTERM);
+    broker_expect(&broker, "UNSUB 1");
+    client_expect_eof(broker.link);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
