@@ -14,13 +14,21 @@
 
 #define FAILURE_DELAY_MAX_MS 3000 /* while a client waits */
 
+void pool_forget(struct pool *pool)
+{
+    remembered_clear(&pool->remembered);
+    fresh_clear(&pool->fresh);
+}
+
 /* Where clients share no handshake, nothing of one client's is given to another. */
 static void set_memory(struct pool *pool, const struct pool_mode *mode)
 {
     pool->group.remembered = mode->remembers && pool->group.one_handshake ? &pool->remembered
                                                                           : NULL;
+    pool->stateless.fresh =
+        pool->group.remembered != NULL && pool->stateless.mixes_clients ? &pool->fresh : NULL;
     if (pool->group.remembered == NULL)
-        remembered_clear(&pool->remembered);
+        pool_forget(pool);
 }
 
 struct pool *pool_create(const struct pool_config *config, struct router *router)
@@ -33,7 +41,7 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
     list_init(&pool->workers);
     group_init(&pool->group, slice_of_text(config->id), &config->mode);
     remembered_init(&pool->remembered);
-    set_memory(pool, &config->mode);
+    fresh_init(&pool->fresh);
     router_add_pool(router, &pool->group);
     if (config->mode.stateless != CLIENTS_SHARED) {
         struct pool_mode mode = pool_mode_of_stateless(&config->mode);
@@ -42,6 +50,7 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
         eras_join(&pool->group, &pool->stateless);
         router_add_pool(router, &pool->stateless);
     }
+    set_memory(pool, &config->mode);
     return pool;
 }
 
@@ -149,7 +158,7 @@ void pool_destroy(struct pool *pool)
         free_worker(list_entry(node, struct worker, link));
     group_free(&pool->group);
     group_free(&pool->stateless);
-    remembered_clear(&pool->remembered);
+    pool_forget(pool);
     setup_release(pool->setup);
     free(pool->failure_data);
     free(pool);

@@ -5,6 +5,7 @@
 #include "config/pool_url.h"
 #include "config/setup.h"
 #include "process/worker.h"
+#include "router/fresh.h"
 #include "router/remembered.h"
 #include "router/router.h"
 
@@ -26,6 +27,7 @@ struct pool_past {
 struct pool {
     struct group group;           /* the router's view: id, mode, turns */
     struct remembered remembered; /* of the server; in use if group.remembered is it */
+    struct fresh fresh;           /* the same, of its other era; in use if stateless.fresh is it */
     struct group stateless;       /* MCP: its other era, if it has one (router/eras.h) */
     struct list_node link;        /* in a list of its owner's */
     const struct pool_config *config;
@@ -42,6 +44,9 @@ struct pool {
 
 /* A pool without workers, known to the router; the config is borrowed. NULL if out of memory. */
 struct pool *pool_create(const struct pool_config *config, struct router *router);
+
+/* Forgets what the server has answered. */
+void pool_forget(struct pool *pool);
 
 /* Adds a stopped worker with this number; `nofile` (NULL: ours) is the descriptor limit of its
  * processes. NULL if out of memory. */

@@ -211,7 +211,7 @@ static void take_pool(struct renewals *renewals, struct pool *pool,
                  config->id);
     pool_adopt(pool, config, setup);
     if (change == CHANGE_PROGRAM) {
-        remembered_clear(&pool->remembered);
+        pool_forget(pool);
         log_info(bus->log, "",
                  "pool %s has changed; its workers are started anew when they are "
                  "free",

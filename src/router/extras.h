@@ -50,6 +50,7 @@ enum extras_kind {
     EXTRAS_INITIALIZES, /* MCP initialize, to a process whose end the conversation survives */
     EXTRAS_SETS_LEVEL,  /* MCP logging/setLevel, where clients share a handshake */
     EXTRAS_WATCHES,     /* MCP resources/subscribe: the same */
+    EXTRAS_KEPT,        /* MCP, stateless: the result may be given to others (router/fresh.h) */
     EXTRAS_OWN,         /* the daemon itself has asked, and needs no answer */
     EXTRAS_OWN_INITIALIZE,
     EXTRAS_OWN_LIST /* a page of a list, to be remembered */
@@ -65,7 +66,7 @@ struct request_extras {
     enum extras_kind kind;
     struct slice names;       /* the session that the request loads or prompts, the task of which it
                                * fetches the result, the level that it sets, the URI to which it
-                               * subscribes; data NULL: none */
+                               * subscribes, the key of its result; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
     struct list_node logging; /* MCP: of the worker that is asked for log messages */
     struct list_node shared;  /* where clients share a handshake: in its `own` or `levels` */

@@ -10,6 +10,7 @@
 #include "router/request_counts.h"
 #include "router/turns.h"
 
+struct fresh;
 struct remembered;
 
 /* Whether the server of a pool serves the stateless era of MCP. */
@@ -56,6 +57,7 @@ struct group {
     enum era_support support; /* of that era; ERA_SERVED in all other groups */
     struct peer *fallback;    /* the client of messages that are for no other one; NULL: none */
     struct remembered *remembered; /* of the server (router/remembered.h); NULL: nothing is */
+    struct fresh *fresh;           /* the same, of its stateless era (router/fresh.h); NULL */
     struct list timed;             /* extras of requests with a deadline, the earliest first */
 
     struct start_failure failure; /* of both eras: in the one with a handshake */

@@ -200,6 +200,8 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_PROMPTS;
     if (decision->kind == REQUEST_SUBSCRIBES && decision->pool->stateless)
         return EXTRAS_SUBSCRIBES;
+    if (decision->pool->fresh != NULL && decision->named.data != NULL)
+        return EXTRAS_KEPT;
     return EXTRAS_ORDINARY;
 }
 
@@ -232,7 +234,8 @@ static struct slice id_named(const struct decision *decision, const struct needs
 {
     if (needs->kind == EXTRAS_FETCHES)
         return decision->subject_id.text;
-    if (needs->kind == EXTRAS_SETS_LEVEL || needs->kind == EXTRAS_WATCHES)
+    if (needs->kind == EXTRAS_SETS_LEVEL || needs->kind == EXTRAS_WATCHES ||
+        needs->kind == EXTRAS_KEPT)
         return decision->named;
     return needs->loads || needs->kind == EXTRAS_PROMPTS ? decision->nested_id : slice_of(NULL, 0);
 }

@@ -6,6 +6,7 @@
 
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/fresh.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "json/string.h"
@@ -257,6 +258,8 @@ static bool find_subject(struct decision *decision, struct pending *own, struct 
         *to = client_of_logs(decision->from);
         return true;
     case ABOUT_SUBSCRIPTION:
+        if (decision->from->pool != NULL)
+            fresh_note(decision);
         decision->related = *request = rewrite_subscription(decision, other);
         *to = *request != NULL ? (*request)->asker : NULL;
         return true;

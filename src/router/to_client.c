@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "router/affinity.h"
+#include "router/fresh.h"
 #include "router/from_memory.h"
 #include "router/greeting.h"
 #include "router/named_session.h"
@@ -34,6 +35,8 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
         named_session_prompted(decision, request);
     else if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
+    else if (extras->kind == EXTRAS_KEPT)
+        fresh_answered(decision, extras->names);
     else if (greeting_answered(decision, request) != STDIO_BUS_OK)
         return false;
     if (extras->kind == EXTRAS_SETS_LEVEL)

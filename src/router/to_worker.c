@@ -7,6 +7,7 @@
 #include "router/affinity.h"
 #include "router/bind.h"
 #include "router/eras.h"
+#include "router/fresh.h"
 #include "router/from_memory.h"
 #include "router/one_handshake.h"
 #include "router/record.h"
@@ -341,7 +342,7 @@ static bool read_mode(struct decision *decision, struct group *group)
     if (group->other_era == NULL)
         return true;
     eras_choose(decision);
-    return !eras_refuse(decision);
+    return !eras_refuse(decision) && (decision->pool->fresh == NULL || !fresh_takes(decision));
 }
 
 /* The pool that the message names. NULL: there is none of that name, or not for this client. */

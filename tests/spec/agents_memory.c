@@ -242,6 +242,63 @@ TEST(agents_memory_ends_with_another_program)
     daemon_wait_workers(daemon, 1);
 }
 
+/* --- the stateless era --- */
+
+#define ERA "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'}"
+#define LASTS(name, ms)                                                                            \
+    "{'resultType':'complete','ttlMs':" ms ",'cacheScope':'private','tools':[{'name':'" name       \
+    "'}]}\n"
+
+/* The result of tools/list. */
+static struct span ask_tools(struct client *client, const char *id, const char *more)
+{
+    client_send(client, "{'id':%s,'method':'tools/list','params':{" ERA "%s}}", id, more);
+    return client_result(client, id);
+}
+
+static void expect_tool_of(struct span result, const char *name)
+{
+    struct span found = json_text(json_get(result, "tools.0.name"));
+    ck_assert_msg(span_is(found, name), "%.*s, not %s", SHOWN(result), name);
+}
+
+/* While the process runs, too. What is left of the time is in the answer. */
+TEST(agents_memory_keeps_what_is_fresh)
+{
+    struct daemon *daemon = START(.pools = MCP(""));
+    struct client *one = client_connect(daemon), *other = client_connect(daemon);
+    long left;
+    set_lists(daemon, LASTS("one", "60000"));
+    expect_tool_of(ask_tools(one, "1", ""), "one");
+    set_lists(daemon, LASTS("two", "60000"));
+    usleep(50000);
+    struct span result = ask_tools(other, "'an id'", "");
+    expect_tool_of(result, "one");
+    left = (long)json_number(result, "ttlMs");
+    ck_assert_msg(left > 0 && left <= 59960, "%ld", left);
+    /* With other parameters the server is asked. */
+    expect_tool_of(ask_tools(other, "3", ",'tenant':'x'"), "two");
+    expect_tool_of(ask_tools(other, "4", ""), "one");
+    daemon_wait_workers(daemon, 1);
+}
+
+/* row: at once, or after a while. A server that sleeps is not woken for it. */
+TEST_ROWS(agents_memory_of_what_is_stale, 2)
+{
+    struct daemon *daemon = START(.pools = SLEEPS);
+    struct client *client = client_connect(daemon);
+    set_lists(daemon, row == 0 ? LASTS("one", "0") : LASTS("one", "100"));
+    expect_tool_of(ask_tools(client, "1", ""), "one");
+    usleep(150000);
+    set_lists(daemon, row == 0 ? LASTS("two", "0") : LASTS("two", "100"));
+    expect_tool_of(ask_tools(client, "2", ""), "two");
+    daemon_wait_workers(daemon, 0);
+    struct span result = ask_tools(client, "3", "");
+    expect_tool_of(result, "two");
+    ck_assert_int_eq((long)json_number(result, "ttlMs"), 0);
+    daemon_wait_workers(daemon, 0);
+}
+
 /* --- one line --- */
 
 /* row: with --eager. */

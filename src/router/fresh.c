@@ -1,0 +1,318 @@
+#include "build_config.h"
+
+#include "router/fresh.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "json/document.h"
+
+#define VERSION_KEY "io.modelcontextprotocol/protocolVersion"
+#define LOG_LEVEL_KEY "io.modelcontextprotocol/logLevel"
+
+struct fresh_answer {
+    struct list_node node;
+    struct kept_message answer;
+    struct splice_edit ttl; /* its place in the line */
+    int64_t until_ms;
+    size_t key_len;
+    char key[]; /* method, version, and cursor or URI, with newlines between them */
+};
+
+static const struct {
+    const char *method, *param, *notification;
+    bool is_content; /* it is never given when it is stale */
+} kinds[] = {
+    {"server/discover", NULL, NULL, false},
+    {"tools/list", "cursor", "notifications/tools/list_changed", false},
+    {"prompts/list", "cursor", "notifications/prompts/list_changed", false},
+    {"resources/list", "cursor", "notifications/resources/list_changed", false},
+    {"resources/templates/list", "cursor", "notifications/resources/list_changed", false},
+    {"resources/read", "uri", "notifications/resources/updated", true},
+};
+
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+/* --- the answers --- */
+
+void fresh_init(struct fresh *fresh)
+{
+    *fresh = (struct fresh){.count = 0};
+    list_init(&fresh->answers);
+}
+
+static void forget(struct fresh *fresh, struct fresh_answer *answer)
+{
+    list_remove(&answer->node);
+    fresh->count--;
+    fresh->bytes -= answer->answer.line.len;
+    kept_message_free(&answer->answer);
+    free(answer);
+}
+
+void fresh_clear(struct fresh *fresh)
+{
+    while (!list_empty(&fresh->answers))
+        forget(fresh, list_entry(fresh->answers.head.next, struct fresh_answer, node));
+}
+
+static struct fresh_answer *find(const struct fresh *fresh, struct slice key)
+{
+    const struct list_node *node;
+
+    for (node = fresh->answers.head.next; node != &fresh->answers.head; node = node->next) {
+        struct fresh_answer *answer = list_entry(node, struct fresh_answer, node);
+
+        if (slice_equal(slice_of(answer->key, answer->key_len), key))
+            return answer;
+    }
+    return NULL;
+}
+
+/* --- the key of a request --- */
+
+static size_t kind_of(struct slice method)
+{
+    size_t kind = 0;
+
+    while (kind < KINDS && !slice_is(method, kinds[kind].method))
+        kind++;
+    return kind;
+}
+
+static const struct json_value *string_of(const struct json_value *object, const char *name)
+{
+    const struct json_value *value =
+        object != NULL && object->type == JSON_OBJECT ? document_member(object, name) : NULL;
+
+    return value != NULL && value->type == JSON_STRING ? value : NULL;
+}
+
+/* False: the result is for this request alone, or the client asks for logs too. */
+static bool is_common(const struct json_value *params, const char *param)
+{
+    const struct json_value *member, *meta;
+
+    if (params == NULL || params->type != JSON_OBJECT)
+        return false;
+    for (member = params->first; member != NULL; member = member->next) {
+        if (!slice_is(member->key, "_meta") && (param == NULL || !slice_is(member->key, param)))
+            return false;
+    }
+    meta = document_member(params, "_meta");
+    return string_of(meta, VERSION_KEY) != NULL && document_member(meta, LOG_LEVEL_KEY) == NULL &&
+           (param == NULL || document_member(params, param) == NULL ||
+            string_of(params, param) != NULL);
+}
+
+static bool add(char *to, size_t *len, struct slice text)
+{
+    if (*len + text.len + 1 > SUBSCRIPTION_URI_MAX)
+        return false;
+    if (text.len > 0)
+        memcpy(to + *len, text.data, text.len);
+    *len += text.len;
+    to[(*len)++] = '\n';
+    return true;
+}
+
+/* Into decision->named. False: the answer to the request is not kept. */
+static bool write_key(struct decision *decision, const struct json_value *request, size_t kind)
+{
+    const struct json_value *params = document_member(request, "params"), *value;
+    size_t len = 0;
+
+    if (!is_common(params, kinds[kind].param))
+        return false;
+    value = kinds[kind].param != NULL ? string_of(params, kinds[kind].param) : NULL;
+    if (!add(decision->named_text, &len, slice_of_text(kinds[kind].method)) ||
+        !add(decision->named_text, &len,
+             string_of(document_member(params, "_meta"), VERSION_KEY)->text) ||
+        (value != NULL && !add(decision->named_text, &len, value->text)))
+        return false;
+    decision->named = slice_of(decision->named_text, len);
+    return true;
+}
+
+static bool read_key(struct decision *decision, size_t kind)
+{
+    struct document_error error;
+    struct document document;
+    bool is_known;
+
+    if (decision->message->bytes.len > FRESH_REQUEST_MAX ||
+        document_read(&document, decision->message->bytes, &error) != STDIO_BUS_OK)
+        return false;
+    is_known = write_key(decision, document.root, kind);
+    document_free(&document);
+    return is_known;
+}
+
+/* --- a request --- */
+
+/* No process could be asked without being started. */
+static bool sleeps(const struct group *pool)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < pool->count; i++) {
+        const struct peer *worker = pool->workers[i];
+
+        if (worker->availability >= PEER_DRAINING ||
+            (!peer_is_fresh(worker) && worker->rest == PEER_AWAKE))
+            return false;
+        any = any || worker->rest == PEER_ASLEEP;
+    }
+    return any;
+}
+
+static void give(struct decision *decision, const struct fresh_answer *answer, int64_t left_ms)
+{
+    struct splice_edit ttl = answer->ttl, *edits = decision->edits;
+    struct splice_edit id;
+
+    decision_answer(decision, answer->answer.line, answer->answer.at);
+    snprintf(decision->numbers[1], sizeof decision->numbers[1], "%d", (int)left_ms);
+    ttl.text = slice_of_text(decision->numbers[1]);
+    id = edits[0];
+    edits[0] = id.offset < ttl.offset ? id : ttl;
+    edits[1] = id.offset < ttl.offset ? ttl : id;
+    decision->edit_count = 2;
+}
+
+bool fresh_takes(struct decision *decision)
+{
+    const struct fresh *fresh = decision->pool->fresh;
+    const struct fresh_answer *answer;
+    int64_t left_ms;
+    size_t kind;
+
+    if (!decision->asks || decision->message->method.data == NULL)
+        return false;
+    kind = kind_of(decision->message->method);
+    if (kind == KINDS || !read_key(decision, kind))
+        return false;
+    answer = find(fresh, decision->named);
+    if (answer == NULL)
+        return false;
+    left_ms = answer->until_ms - decision->router->now_ms;
+    if (left_ms <= 0 && (kinds[kind].is_content || !sleeps(decision->pool)))
+        return false;
+    give(decision, answer, left_ms > 0 ? left_ms : 0);
+    return true;
+}
+
+/* --- an answer --- */
+
+/* The place of the value of ttlMs. False: the result is not to be kept. */
+static bool read_ttl(struct slice line, struct slice *value, int64_t *ttl_ms)
+{
+    struct slice result, type;
+    char digits[16];
+
+    if (!param_fields_member(line, "result", &result) ||
+        !param_fields_member(result, "ttlMs", value) || value->len >= sizeof digits)
+        return false;
+    if (param_fields_member(result, "resultType", &type) && !slice_is(type, "\"complete\""))
+        return false;
+    memcpy(digits, value->data, value->len);
+    digits[value->len] = '\0';
+    if (digits[strspn(digits, "0123456789")] != '\0')
+        return false;
+    *ttl_ms = strtoll(digits, NULL, 10);
+    if (*ttl_ms > FRESH_TTL_MAX_MS)
+        *ttl_ms = FRESH_TTL_MAX_MS;
+    return true;
+}
+
+static void make_way(struct fresh *fresh, size_t bytes)
+{
+    while (fresh->count >= FRESH_COUNT_MAX || fresh->bytes + bytes > FRESH_BYTES_MAX)
+        forget(fresh, list_entry(fresh->answers.head.next, struct fresh_answer, node));
+}
+
+/* Without memory nothing is kept. */
+static void keep(struct fresh *fresh, struct slice key, const struct message *message,
+                 int64_t now_ms)
+{
+    struct fresh_answer *answer = calloc(1, sizeof *answer + key.len);
+    struct slice value;
+    int64_t ttl_ms;
+
+    if (answer == NULL)
+        return;
+    if (kept_message_copy(&answer->answer, message) != STDIO_BUS_OK ||
+        !read_ttl(slice_without_newline(answer->answer.line), &value, &ttl_ms)) {
+        kept_message_free(&answer->answer);
+        free(answer);
+        return;
+    }
+    answer->ttl = (struct splice_edit){.offset = (size_t)(value.data - answer->answer.line.data),
+                                       .len = value.len};
+    answer->until_ms = now_ms + ttl_ms;
+    answer->key_len = key.len;
+    memcpy(answer->key, key.data, key.len);
+    make_way(fresh, answer->answer.line.len);
+    list_append(&fresh->answers, &answer->node);
+    fresh->count++;
+    fresh->bytes += answer->answer.line.len;
+}
+
+void fresh_answered(struct decision *decision, struct slice key)
+{
+    struct fresh *fresh = decision->pool->fresh;
+    const struct message *message = decision->message;
+    struct fresh_answer *before;
+
+    if (fresh == NULL || key.data == NULL)
+        return;
+    before = find(fresh, key);
+    if (before != NULL)
+        forget(fresh, before);
+    if (message->has_result && !message->has_error && !message_is_cut(message) &&
+        message->bytes.len <= FRESH_ANSWER_MAX)
+        keep(fresh, key, message, decision->router->now_ms);
+}
+
+/* --- changes --- */
+
+/* All pages of a list, or what was read of one resource. */
+static void forget_kind(struct fresh *fresh, size_t kind, struct slice uri)
+{
+    size_t len = strlen(kinds[kind].method);
+    struct list_node *node, *following;
+
+    list_each(&fresh->answers, node, following) {
+        struct fresh_answer *answer = list_entry(node, struct fresh_answer, node);
+
+        if (answer->key_len <= len || answer->key[len] != '\n' ||
+            memcmp(answer->key, kinds[kind].method, len) != 0)
+            continue;
+        if (uri.data == NULL ||
+            (answer->key_len > uri.len + 1 &&
+             memcmp(answer->key + answer->key_len - uri.len - 1, uri.data, uri.len) == 0))
+            forget(fresh, answer);
+    }
+}
+
+void fresh_note(const struct decision *decision)
+{
+    struct fresh *fresh = decision->pool->fresh;
+    char text[SUBSCRIPTION_URI_MAX];
+    struct slice uri = {NULL, 0};
+
+    if (fresh == NULL || decision->message->method.data == NULL)
+        return;
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        if (kinds[kind].notification == NULL ||
+            !slice_is(decision->message->method, kinds[kind].notification))
+            continue;
+        if (kinds[kind].is_content &&
+            !param_fields_string(&decision->fields, PARAM_URI, decision->message->bytes, text,
+                                 sizeof text, &uri))
+            uri.data = NULL;
+        forget_kind(fresh, kind, uri);
+    }
+}

@@ -1,0 +1,35 @@
+/* MCP, stateless era: results that their server lets clients keep (ttlMs), given to all clients of
+ * the pool until they are stale; while no process runs, lists and server/discover after that too,
+ * with a ttlMs of 0. All clients of a pool have what the server's environment gives it: cacheScope
+ * makes no difference among them. */
+#ifndef STDIO_BUS_ROUTER_FRESH_H
+#define STDIO_BUS_ROUTER_FRESH_H
+
+#include "router/decision.h"
+#include "router/kept_message.h"
+
+#define FRESH_COUNT_MAX 256
+#define FRESH_BYTES_MAX ((size_t)8 << 20)    /* of all answers; the oldest make way */
+#define FRESH_ANSWER_MAX ((size_t)1 << 20)   /* bytes; a longer one is not kept */
+#define FRESH_REQUEST_MAX ((size_t)64 << 10) /* the same */
+#define FRESH_TTL_MAX_MS 86400000            /* a day; a longer time counts as that */
+
+struct fresh {
+    struct list answers; /* struct fresh_answer (fresh.c), the oldest first */
+    size_t count, bytes;
+};
+
+void fresh_init(struct fresh *fresh);
+void fresh_clear(struct fresh *fresh);
+
+/* Decides about a client's request, if the answer is known. False: the server is to be asked; if
+ * its answer may be kept, decision->named is the key. */
+bool fresh_takes(struct decision *decision);
+
+/* The server's answer to the request with this key. */
+void fresh_answered(struct decision *decision, struct slice key);
+
+/* A notification of the server: what it says has changed is forgotten. */
+void fresh_note(const struct decision *decision);
+
+#endif
