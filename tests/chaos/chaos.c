@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config/pool_config.h"
 #include "deadline.h"
 #include "phases.h"
 #include "proc.h"
@@ -30,7 +31,7 @@
     "             [--reload MILLISECONDS] [--upgrade MILLISECONDS]\n"                              \
     "             [--framing ndjson|content-length|length] [--worker-framing likewise]\n"          \
     "             [--clients shared|sticky|exclusive] [--ids preserve|rewrite]\n"                  \
-    "             [--session sessionId|params.sessionId] [--era stateless]\n"                      \
+    "             [--session sessionId|params.sessionId] [--era stateless] [--lazy SECONDS]\n"     \
     "             [--hostile all|KIND[,KIND]...]\n"                                                \
     "kinds: close, stall, hoard, poison, odd-id, big\n"
 
@@ -69,6 +70,20 @@ static bool read_key(struct options *options, const char *key, const char *value
     if (i < 0 || find_word(words[i], value) < 0)
         return false;
     snprintf(options->keys + len, sizeof options->keys - len, ",\"%s\":\"%s\"", key, value);
+    return true;
+}
+
+/* A pool for MCP whose processes sleep. */
+static bool read_lazy(struct options *options, const char *value)
+{
+    size_t len = strlen(options->keys);
+    unsigned long long seconds;
+
+    if (!read_number(value, 1, 60, &seconds))
+        return false;
+    options->lazy = true;
+    snprintf(options->keys + len, sizeof options->keys - len,
+             ",\"lazy\":true,\"idle_stop_sec\":%llu", seconds);
     return true;
 }
 
@@ -164,6 +179,8 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->tcp = strcmp(value, "tcp") == 0;
         return options->tcp || strcmp(value, "unix") == 0;
     }
+    if (strcmp(name, "--lazy") == 0)
+        return read_lazy(options, value);
     if (strcmp(name, "--era") == 0)
         return wire_stateless = strcmp(value, "stateless") == 0;
     if (strcmp(name, "--daemon") == 0)
@@ -242,6 +259,8 @@ static void print_summary(const struct chaos *chaos)
     printf("workers: %llu processes, %llu kills, %llu stops, %llu harmful orders, "
            "%llu grandchildren\n",
            stats->processes, stats->kills, stats->stops, stats->harms, chaos->subject.orphans);
+    if (chaos->options.lazy)
+        printf("fallen asleep %llu times\n", stats->sleeps);
     if (stats->reloads + chaos->upgrades.count > 0)
         printf("reloads %llu, upgrades %llu\n", stats->reloads, chaos->upgrades.count);
     if (chaos->options.hostile != 0)

@@ -52,6 +52,7 @@ struct options {
     const char *daemon;
     char worker[4096];
     bool tcp;
+    bool lazy;                        /* processes sleep */
     char keys[160];                   /* further keys of each pool, as in the configuration */
     struct pool_mode mode;            /* their meaning */
     enum wire_framing worker_framing; /* wire_framing is that of the clients */
@@ -73,7 +74,7 @@ struct stats {
     unsigned long long sent, received, sent_bytes, received_bytes;
     unsigned long long got, said; /* messages to and from workers */
     unsigned long long requests, answered, refused, cut_off;
-    unsigned long long questions, clients, turned_away, rejected, stalled;
+    unsigned long long questions, clients, turned_away, rejected, stalled, sleeps;
     unsigned long long processes, kills, stops, harms, rounds;
     unsigned long long reloads;
 };

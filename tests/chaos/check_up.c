@@ -42,7 +42,7 @@ static void check_binding(struct chaos *chaos, struct session *session,
         was_bound_to(session, worker))
         return;
     bound = fleet_find(&chaos->fleet, session->worker);
-    if (session->worker != 0 && bound != NULL && !fleet_may_fail(chaos, bound)) {
+    if (session->worker != 0 && bound != NULL && !fleet_may_fail(chaos, bound) && !bound->slept) {
         if (session->endings == 0)
             worker_violation(chaos, bound,
                              "lost session %s to worker %ld, though no client ended it",
@@ -343,6 +343,12 @@ static void termed(struct chaos *chaos, struct incarnation *worker, const char *
 
     if (chaos->phase == PHASE_END)
         return;
+    if (chaos->options.lazy && list_empty(&worker->open) && list_empty(&worker->questions)) {
+        worker->slept = true;
+        chaos->stats.sleeps++;
+        note_event(chaos, "worker %ld: to sleep", (long)worker->pid);
+        return;
+    }
     if (worker->doomed == 0 && !left && !fleet_may_be_gone(chaos, worker))
         violation(chaos, "the daemon %s worker %ld without a reason", how, (long)worker->pid);
     else if (!left && !fleet_may_fail(chaos, worker))

@@ -220,7 +220,7 @@ bool fleet_may_fail(const struct chaos *chaos, const struct incarnation *incarna
 
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
 {
-    return fleet_may_fail(chaos, incarnation) || is_old(chaos, incarnation);
+    return fleet_may_fail(chaos, incarnation) || is_old(chaos, incarnation) || incarnation->slept;
 }
 
 bool fleet_words_lost(const struct chaos *chaos, unsigned long long origin)
@@ -419,6 +419,8 @@ static bool right_number(const struct chaos *chaos, unsigned pool, unsigned coun
         least += count_shared(chaos, pool);
         return count >= (least < all ? least : all) && count <= all;
     }
+    if (chaos->options.lazy)
+        return count <= all;
     if (!chaos_exclusive(chaos))
         return count == all;
     each_client(client, chaos) {

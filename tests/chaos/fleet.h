@@ -21,6 +21,7 @@ struct incarnation {
     bool unclean;              /* its messages may be lost */
     bool left;                 /* it reported its exit */
     bool renewed;              /* the daemon ended it after a reload, when it was free */
+    bool slept;                /* the same, in a lazy pool: it had nothing to do */
     bool termed;               /* it got SIGTERM from this program */
     bool gone;                 /* the process is gone */
     bool greeted, confirmed;   /* MCP: it got initialize, notifications/initialized */

@@ -205,6 +205,10 @@ void handshake_seen(struct chaos *chaos, struct incarnation *worker, const struc
     if (record->detail != HANDSHAKE_ASKED) {
         if (!worker->greeted)
             worker_violation(chaos, worker, "got a message of the handshake before initialize");
+        if (record->detail == HANDSHAKE_LISTED && !worker->confirmed)
+            worker_violation(chaos, worker, "got tools/list before notifications/initialized");
+        if (record->detail == HANDSHAKE_LISTED)
+            return;
         if (record->detail != HANDSHAKE_CONFIRMED)
             worker->level = record->detail;
         else if (worker->confirmed)

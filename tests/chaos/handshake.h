@@ -57,6 +57,7 @@ bool handshake_settled(const struct chaos *chaos, const struct client *client);
 
 enum handshake_letter {
     HANDSHAKE_ASKED = 'i',    /* initialize */
+    HANDSHAKE_LISTED = 'l',   /* tools/list, of the daemon itself, in a lazy pool */
     HANDSHAKE_CONFIRMED = 'n' /* notifications/initialized; otherwise logging/setLevel */
 };
 

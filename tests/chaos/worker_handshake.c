@@ -45,6 +45,9 @@ bool handshake_answer(struct text *out, struct record *record, const char *line,
                     "\"capabilities\":{\"tools\":{\"listChanged\":true}},\"serverInfo\":{"
                     "\"name\":\"chaos\",\"version\":\"1\",\"for\":\"%s\"}}}\n",
                     id, name);
+    } else if (strcmp(method, "tools/list") == 0) {
+        record->detail = HANDSHAKE_LISTED;
+        text_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"tools\":[]}}\n", id);
     } else if (strcmp(method, "logging/setLevel") == 0 &&
                take(name, sizeof name, line, len, "\"level\":\"", '"')) {
         for (record->detail = 1; record->detail < HANDSHAKE_LEVELS - 1; record->detail++) {
