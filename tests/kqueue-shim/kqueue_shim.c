@@ -35,12 +35,14 @@
  *             (NetBSD)                 timeout
  *  device     EVFILT_READ, Device      a device that cannot count its      EPERM
  *             nodes (macOS)            bytes is refused
+ *  vnode      EVFILT_VNODE             the changes of an open file or      none: inotify (vnode.c),
+ *                                      directory, once each (EV_CLEAR)     which is waited for
  *  unknown    ERRORS, EINVAL           another filter, or a time that is
  *                                      none, is refused
  *
  * Not here, since src/event does not use them, and refused: EVFILT_PROC (children are reaped after
  * SIGCHLD, which a pipe of the process reports), EVFILT_TIMER (the next timer is the timeout),
- * EVFILT_VNODE, EVFILT_SIGNAL, EV_ONESHOT, EV_DISPATCH, EV_DISABLE, NOTE_LOWAT. Regular files,
+ * EVFILT_SIGNAL, EV_ONESHOT, EV_DISPATCH, EV_DISABLE, NOTE_LOWAT. Regular files,
  * which a kqueue does not report at their end, never come here: the event loop takes them for
  * always ready. */
 #include "build_config.h"
@@ -57,7 +59,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "vnode.h"
+
 #define ROUND_MAX 64
+#define VNODES UINT64_MAX /* the registration of what reports changes of files */
 
 #define FILTER_READ 1u
 #define FILTER_WRITE 2u
@@ -112,6 +117,7 @@ int kqueue(void)
     }
     queues = array;
     free(queues[kq].watches); /* what a closed queue of this number has left behind */
+    vnode_forget(kq);
     queues[kq] = (struct queue){.owner = getpid()};
     return kq;
 }
@@ -174,6 +180,23 @@ static bool is_live(int kq, int fd, const struct watch *watch)
     return false;
 }
 
+/* Rule vnode. */
+static int wait_for_vnodes(int kq)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int fd = vnode_descriptor(kq);
+
+    event.data.u64 = VNODES;
+    return fd < 0 ? 0 : epoll_ctl(kq, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int add_vnode(int kq, const struct kevent *change)
+{
+    int added = vnode_add(kq, change);
+
+    return added > 0 ? wait_for_vnodes(kq) : added;
+}
+
 /* Rule closed: an epoll has no way to forget a file whose descriptor was closed while it has
  * duplicates, so the queue gets another one. */
 static void forget_closed(int kq)
@@ -189,7 +212,7 @@ static void forget_closed(int kq)
         if (watch->filters != 0)
             (void)control(fresh, EPOLL_CTL_ADD, (int)fd, watch);
     }
-    if (fresh < 0 || dup3(fresh, kq, O_CLOEXEC) < 0)
+    if (fresh < 0 || dup3(fresh, kq, O_CLOEXEC) < 0 || wait_for_vnodes(kq) != 0)
         abort(); /* a test cannot continue with events of a descriptor that is closed */
     (void)close(fresh);
 }
@@ -205,6 +228,8 @@ static int apply(int kq, const struct kevent *change)
     void *array = queue->watches;
     struct watch *watch;
 
+    if (change->filter == EVFILT_VNODE)
+        return add_vnode(kq, change);
     errno = EINVAL; /* rule unknown */
     if ((!is_read && change->filter != EVFILT_WRITE) ||
         (change->flags & ~(EV_ADD | EV_DELETE | EV_CLEAR | EV_RECEIPT)) != 0)
@@ -316,13 +341,21 @@ static int collect(int kq, struct kevent *events, int nevents, int timeout_ms, b
 {
     struct epoll_event found[ROUND_MAX];
     int max = nevents / 2 < ROUND_MAX ? nevents / 2 : ROUND_MAX; /* each may need room for two */
-    int ready = epoll_wait(kq, found, max, timeout_ms), count = 0;
+    int ready, count = vnode_collect(kq, events, nevents);
     bool has_closed = false;
+
+    *again = false;
+    if (count > 0)
+        return count;
+    ready = epoll_wait(kq, found, max, timeout_ms);
 
     for (int i = 0; i < ready; i++) {
         int fd = (int)(uint32_t)found[i].data.u64;
-        const struct watch *watch = &queues[kq].watches[fd];
+        const struct watch *watch;
 
+        if (found[i].data.u64 == VNODES)
+            continue; /* the next round collects it */
+        watch = &queues[kq].watches[fd];
         if (found[i].data.u64 >> 32 != watch->generation || watch->filters == 0 ||
             fcntl(fd, F_GETFD) < 0 || !is_live(kq, fd, watch))
             has_closed = true; /* rule closed */

@@ -286,6 +286,63 @@ TEST(kqueue_no_room_returns_at_once)
     ck_assert_int_eq(kevent(kq, NULL, 0, NULL, 0, &(struct timespec){LONG_SEC, 0}), 0);
 }
 
+static void watch_file(int fd)
+{
+    struct kevent event = event_of(fd, EVFILT_VNODE, EV_ADD | EV_CLEAR);
+
+    event.fflags = NOTE_WRITE | NOTE_EXTEND | NOTE_DELETE | NOTE_RENAME;
+    ck_assert_int_eq(kevent(kq, &event, 1, NULL, 0, NULL), 0);
+}
+
+/* The notes of the only event, which are over by now. */
+static unsigned wait_notes(int fd)
+{
+    unsigned notes = 0;
+
+    ck_assert_int_eq(wait_event(), 1);
+    ck_assert_int_eq((int)events[0].ident, fd);
+    ck_assert_int_eq((int)events[0].filter, EVFILT_VNODE);
+    do
+        notes |= (unsigned)events[0].fflags;
+    while (look() > 0);
+    return notes;
+}
+
+TEST(kqueue_vnode_of_a_file)
+{
+    const char *dir = test_dir();
+    const char *path = test_format("%s/a", dir), *other = test_format("%s/b", dir);
+    int fd = open(path, O_RDWR | O_CREAT, 0600), same = open(path, O_RDONLY);
+
+    open_queue();
+    watch_file(fd);
+    ck_assert_int_eq(look(), 0);
+    ck_assert_int_eq((int)write(fd, "x", 1), 1);
+    ck_assert_uint_ne(wait_notes(fd) & NOTE_WRITE, 0);
+    ck_assert_int_eq(rename(path, other), 0);
+    ck_assert_uint_ne(wait_notes(fd) & NOTE_RENAME, 0);
+    ck_assert_int_eq(unlink(other), 0);
+    ck_assert_uint_ne(wait_notes(fd) & NOTE_DELETE, 0);
+    ck_assert_int_eq(close(fd), 0);
+    ck_assert_int_eq(write(same, "x", 1), -1);
+    ck_assert_int_eq(look(), 0);
+}
+
+TEST(kqueue_vnode_of_a_directory)
+{
+    const char *dir = test_dir();
+    int fd = open(dir, O_RDONLY), file;
+
+    open_queue();
+    watch_file(fd);
+    file = open(test_format("%s/a", dir), O_RDWR | O_CREAT, 0600);
+    ck_assert_uint_ne(wait_notes(fd) & NOTE_WRITE, 0);
+    ck_assert_int_eq((int)write(file, "x", 1), 1); /* its entries are the same */
+    ck_assert_int_eq(look(), 0);
+    ck_assert_int_eq(unlink(test_format("%s/a", dir)), 0);
+    ck_assert_uint_ne(wait_notes(fd) & NOTE_WRITE, 0);
+}
+
 TEST(kqueue_device_and_unknown_are_refused)
 {
     int null = open("/dev/null", O_RDWR), error;

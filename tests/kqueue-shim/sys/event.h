@@ -1,6 +1,5 @@
-/* As much of <sys/event.h> as src/event/kqueue.c uses, for compiling and testing it on Linux. The
- * rules that it keeps are a table in kqueue_shim.c. EVFILT_VNODE, which it refuses, is there to
- * compile src/share/watch_kqueue.c. */
+/* As much of <sys/event.h> as src/event/kqueue.c and src/share/watch_kqueue.c use, to compile and
+ * test them on Linux. The rules that it keeps are a table in kqueue_shim.c. */
 #ifndef KQUEUE_SHIM_SYS_EVENT_H
 #define KQUEUE_SHIM_SYS_EVENT_H
 
