@@ -221,7 +221,7 @@ static bool read_ttl(struct slice line, struct slice *value, int64_t *ttl_ms)
     digits[value->len] = '\0';
     if (digits[strspn(digits, "0123456789")] != '\0')
         return false;
-    *ttl_ms = strtoll(digits, NULL, 10);
+    *ttl_ms = (int64_t)strtoull(digits, NULL, 10); /* of at most 15 digits */
     if (*ttl_ms > FRESH_TTL_MAX_MS)
         *ttl_ms = FRESH_TTL_MAX_MS;
     return true;
