@@ -68,18 +68,23 @@ static void put_text(struct log_line *line, const char *text)
 
 /* --- the parts of a line --- */
 
+const char *log_time(char to[LOG_TIME_SIZE], time_t seconds, int ms)
+{
+    struct tm parts = {0};
+
+    (void)gmtime_r(&seconds, &parts);
+    (void)snprintf(to, LOG_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
+                   parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ms);
+    return to;
+}
+
 static void put_time(struct log_line *line)
 {
     struct timespec now = {0, 0};
-    struct tm parts = {0};
-    char text[96];
+    char text[LOG_TIME_SIZE];
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)gmtime_r(&now.tv_sec, &parts);
-    (void)snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
-                   parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                   (int)(now.tv_nsec / 1000000));
-    put(line, text);
+    put(line, log_time(text, now.tv_sec, (int)(now.tv_nsec / 1000000)));
 }
 
 /* RFC 3164: the local time. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "base/slice.h"
 
@@ -39,6 +40,11 @@ const char *log_escape(char *to, size_t size, struct slice bytes);
 /* The same as the value of a context: between quotes, unless it is of letters, digits and the like
  * alone. `size` is at least 8. */
 const char *log_quote(char *to, size_t size, const char *value);
+
+#define LOG_TIME_SIZE 96
+
+/* Writes a time since 1970 as in RFC 3339, UTC. Returns `to`. */
+const char *log_time(char to[LOG_TIME_SIZE], time_t seconds, int ms);
 
 /* "debug", "info", "warn", "error" (any case) to a level. Returns false for anything else. */
 bool log_level_from_name(const char *name, enum log_level *level);

@@ -76,22 +76,26 @@ static bool is_place(struct slice text)
 
 /* --- the keys --- */
 
-/* Parts of a subject, so that no other one is meant. */
-static bool is_name(struct slice text)
+bool nats_name_is_right(struct slice text)
 {
     bool is_start = true;
 
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.data[i];
 
-        if (byte <= ' ' || byte >= 0x7f || byte == '*' || byte == '>' || (byte == '.' && is_start))
+        if (byte <= ' ' || byte == 0x7f || byte == '*' || byte == '>' || (byte == '.' && is_start))
             return false;
         is_start = byte == '.';
     }
-    return text.len > 0 && text.len <= NAME_MAX_BYTES && !is_start;
+    return text.len > 0 && !is_start;
 }
 
-#define NAME_WANTED "must be 1 to 64 bytes of ASCII, no space, *, >, no empty part between dots"
+static bool is_name(struct slice text)
+{
+    return text.len <= NAME_MAX_BYTES && nats_name_is_right(text);
+}
+
+#define NAME_WANTED "must be 1 to 64 bytes, no space, *, >, no empty part between dots"
 
 static void check_servers(struct diagnostics *diagnostics, const struct json_value *servers)
 {

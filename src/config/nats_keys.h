@@ -26,6 +26,9 @@ bool nats_keys_differ(const struct nats_config *before, const struct nats_config
 /* A zeroed one is fine. */
 void nats_keys_free(struct nats_config *config);
 
+/* Whether a name may be a part of a subject, or several with dots between them. */
+bool nats_name_is_right(struct slice name);
+
 struct nats_place {
     char host[NATS_HOST_MAX], port[8];
 };

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "config/command.h"
 #include "config/environment.h"
+#include "config/nats_keys.h"
 #include "config/pool_url.h"
 #include "config/sources.h"
 
@@ -148,6 +149,15 @@ static void check_rmp(struct diagnostics *diagnostics, const struct json_value *
 
 /* --- the table --- */
 
+/* The id is the last part of a subject of NATS, or several. */
+static void check_export(struct diagnostics *diagnostics, const struct json_value *value)
+{
+    const struct json_value *id = document_member_of(value->parent, "id", JSON_STRING);
+
+    if (value->boolean && id != NULL && !nats_name_is_right(id->text))
+        diagnostics_value(diagnostics, value, "needs an \"id\" without spaces, controls, * and >");
+}
+
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
 static const char *const stderr_words[] = {"inherit", "log", NULL};
@@ -231,7 +241,7 @@ static const struct key pool_list[] = {
     KEY_ROW("rmp", "What the pool is on the topic bus.", .kind = KEY_OBJECT,
             .members = &rmp_keys_of_pool, .check = check_rmp, KEY_AT(struct pool_config, rmp)),
     KEY_ROW("export", "Other machines reach the pool over NATS. Default: false.",
-            .kind = KEY_BOOLEAN, KEY_AT(struct pool_config, is_exported)),
+            .kind = KEY_BOOLEAN, .check = check_export, KEY_AT(struct pool_config, is_exported)),
     KEY_ROW("busy_timeout_sec", "How long a client waits for a process of its own. Default: 10.",
             .kind = KEY_INTEGER, .max = POOL_MODE_TIMEOUT_MAX,
             KEY_AT(struct pool_config, mode.busy_timeout_sec)),

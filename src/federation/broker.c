@@ -88,7 +88,8 @@ static void add_place(struct broker *broker, const char *place, bool was_named)
     for (const struct addrinfo *info = found; status == 0 && info != NULL; info = info->ai_next)
         add_server(broker, info, was_named);
     if (status != 0 && !was_named)
-        log_warn(broker->bus->log, CONTEXT, "%s is not used: %s", place, gai_strerror(status));
+        log_warn(broker->bus->log, CONTEXT, "%s is not used: %s", place,
+                 status == EAI_SYSTEM ? strerror(errno) : gai_strerror(status));
     if (found != NULL)
         freeaddrinfo(found);
 }

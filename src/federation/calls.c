@@ -259,8 +259,9 @@ static const char *refusal(const struct nats_hub *hub, const struct group *group
     return NULL;
 }
 
-static void refuse(struct nats_hub *hub, const struct nats_frame *frame, const char *problem)
+static void refuse(struct nats_export *export, const struct nats_frame *frame, const char *problem)
 {
+    struct nats_hub *hub = export->hub;
     char *reply = frame->line.reply.data != NULL ? copy(frame->line.reply) : NULL;
     struct message_scratch scratch UNINITIALIZED;
     struct message message UNINITIALIZED;
@@ -271,6 +272,8 @@ static void refuse(struct nats_hub *hub, const struct nats_frame *frame, const c
         message_from_scan(&message, frame->payload, &scanner.fields, &scratch) == MESSAGE_OK)
         id = message.id;
     (void)answer_error(hub, reply, id, JSONRPC_SERVER_ERROR, problem);
+    log_warn(hub->bus->log, "nats", "a request is refused: %s", problem);
+    export->refused++;
     free(reply);
 }
 
@@ -284,12 +287,13 @@ void nats_call_came(struct nats_subscription *subscription, const struct nats_fr
     struct nats_call *call = NULL;
 
     hub->requests++;
+    export->requests++;
     if (problem == NULL) {
         call = make_call(hub, frame);
         problem = "out of memory";
     }
     if (call == NULL) {
-        refuse(hub, frame, problem);
+        refuse(export, frame, problem);
         return;
     }
     enter(call);

@@ -6,14 +6,20 @@
 #include "config/nats_keys.h"
 #include "federation/broker.h"
 
+#define NATS_SERVICE_NAME_MAX 256
+#define NATS_SERVICE_ID_LEN 16
+
 struct setup;
+struct discovery;
 
 /* A pool whose subject is subscribed. */
 struct nats_export {
     struct nats_subscription subscription; /* its subject and queue are `subject` */
     struct list_node link;                 /* hub->exports */
     struct nats_hub *hub;
-    bool is_current; /* during nats_hub_export */
+    bool is_current; /* during exports_renew */
+    uint64_t requests, refused;
+    struct discovery *discovery; /* federation/discovery.h; NULL: out of memory */
     char *id, *subject;
 };
 
@@ -32,11 +38,5 @@ struct nats_hub {
     uint64_t requests, last_number;
     struct nats_metrics metrics; /* as they were measured last */
 };
-
-/* Subscribes what the configuration exports now, and nothing else. */
-void nats_hub_export(struct nats_hub *hub);
-
-/* Takes no request any more. */
-void nats_hub_stop_input(struct nats_hub *hub);
 
 #endif

@@ -11,6 +11,7 @@
 #include "bus/origins.h"
 #include "config/setup.h"
 #include "federation/calls.h"
+#include "federation/exports.h"
 #include "router/router_archive.h"
 #include "transport/origin.h"
 #include "json/text.h"
@@ -47,103 +48,13 @@ static void *create(struct stdio_bus *bus)
     return NULL;
 }
 
-/* --- the pools --- */
-
-static void remove_export(struct nats_export *export)
-{
-    broker_unsubscribe(&export->hub->broker, &export->subscription);
-    list_remove(&export->link);
-    free(export->id);
-    free(export->subject);
-    free(export);
-}
-
-static struct nats_export *find_export(const struct nats_hub *hub, const char *id)
-{
-    struct list_node *node, *following;
-
-    list_each(&hub->exports, node, following) {
-        struct nats_export *export = list_entry(node, struct nats_export, link);
-
-        if (strcmp(export->id, id) == 0)
-            return export;
-    }
-    return NULL;
-}
-
-static struct nats_export *make_export(struct nats_hub *hub, const char *id)
-{
-    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
-    size_t size = strlen(prefix) + strlen(id) + sizeof ".rpc.";
-    struct nats_export *export = calloc(1, sizeof *export);
-
-    if (export == NULL)
-        return NULL;
-    export->id = key_copy_text(slice_of_text(id));
-    export->subject = malloc(size);
-    if (export->id == NULL || export->subject == NULL) {
-        free(export->id);
-        free(export->subject);
-        free(export);
-        return NULL;
-    }
-    snprintf(export->subject, size, "%s.rpc.%s", prefix, id);
-    export->hub = hub;
-    export->subscription.subject = export->subscription.queue = export->subject;
-    export->subscription.message = nats_call_came;
-    return export;
-}
-
-static void add_export(struct nats_hub *hub, const struct pool_config *pool)
-{
-    struct nats_export *export = find_export(hub, pool->id);
-
-    if (export == NULL) {
-        export = make_export(hub, pool->id);
-        if (export == NULL) {
-            log_error(hub->bus->log, "nats", "out of memory: a pool is not exported");
-            return;
-        }
-        list_append(&hub->exports, &export->link);
-        broker_subscribe(&hub->broker, &export->subscription);
-    }
-    export->is_current = true;
-}
-
-void nats_hub_export(struct nats_hub *hub)
-{
-    const struct config *config = hub->bus->options.config;
-    struct list_node *node, *following;
-
-    list_each(&hub->exports, node, following)
-        list_entry(node, struct nats_export, link)->is_current = false;
-    for (size_t i = 0; i < config->pool_count; i++) {
-        if (config->pools[i].is_exported)
-            add_export(hub, &config->pools[i]);
-    }
-    list_each(&hub->exports, node, following) {
-        struct nats_export *export = list_entry(node, struct nats_export, link);
-
-        if (!export->is_current)
-            remove_export(export);
-    }
-}
-
-void nats_hub_stop_input(struct nats_hub *hub)
-{
-    struct list_node *node, *following;
-
-    list_each(&hub->exports, node, following)
-        remove_export(list_entry(node, struct nats_export, link));
-}
-
 /* --- operations --- */
 
 static void start(void *state)
 {
     struct nats_hub *hub = state;
 
-    nats_hub_export(hub);
+    exports_renew(hub);
     broker_start(&hub->broker);
 }
 
@@ -151,7 +62,7 @@ static void detach(void *state)
 {
     struct nats_hub *hub = state;
 
-    nats_hub_stop_input(hub);
+    exports_end(hub);
     nats_calls_end(hub);
     broker_stop(&hub->broker);
     origins_release(hub->broker.origin);
@@ -172,7 +83,7 @@ static void act(void *state)
 
 static void stop_input(void *state)
 {
-    nats_hub_stop_input(state);
+    exports_end(state);
 }
 
 /* Answers that are due have been published. */
@@ -232,7 +143,7 @@ static void describe(const void *state, struct json_text *to)
 static void limit(void *state, const struct limits *limits)
 {
     (void)limits;
-    nats_hub_export(state);
+    exports_renew(state);
 }
 
 static void archive_calls(void *state, struct router_archive *archive)

@@ -710,7 +710,6 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     must(mkdir(run.dir, 0700) == 0, run.dir);
     path_of(&run, run.log_path, "log");
     make_board(&run, test);
-    write_text(&run, "config", scene->config, 0600);
     write_text(&run, "config.toml", scene->toml, 0600);
     write_text(&run, "pool-1.json", scene->included, 0600);
     write_text(&run, "token", scene->token ? "faults\n" : NULL, 0600);
@@ -723,6 +722,7 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     if (scene->prepare != NULL)
         scene->prepare(&run);
     make_listener(&run);
+    write_text(&run, "config", scene->config, 0600); /* it may name the port */
     make_manager(&run);
     start(&run);
     scene->play(&run);

@@ -17,6 +17,7 @@
 #include "deadline.h"
 #include "http_scene.h"
 #include "list_scene.h"
+#include "nats_scene.h"
 #include "reload_scene.h"
 #include "rmp_scene.h"
 #include "share_scene.h"
@@ -649,6 +650,14 @@ const struct scene scenes[SCENES] = {
      .config = BRIDGED,
      .play = play_upgraded_bus,
      .single = true},
+    {.name = "nats",
+     .arguments = CONFIG_AND("--unix", "@DIR@/nats", DEBUG),
+     .config = "{'pools':[{'id':'b','command':'@WORKER@','instances':1,'export':true}],"
+               "'nats':{'servers':['127.0.0.1:@PORT@'],'node':'n','prefix':'stdio_bus',"
+               "'token_file':'@DIR@/token'}}",
+     .play = play_nats,
+     .listener = TCP_LISTENER,
+     .token = true},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,

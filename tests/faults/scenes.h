@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 64
+#define SCENES 65
 
 extern const struct scene scenes[SCENES];
 

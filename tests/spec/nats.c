@@ -10,6 +10,7 @@
 
 #include "harness.h"
 
+#define LOOKS 9 /* subjects of the service convention, for each pool */
 #define INFO "{'server_id':'x','headers':true,'max_payload':100000%s}"
 
 /* --- a scripted server --- */
@@ -74,6 +75,12 @@ static const char *broker_expect(struct broker *broker, const char *words)
     return text;
 }
 
+static void broker_expect_looks(struct broker *broker)
+{
+    for (int i = 0; i < LOOKS; i++)
+        broker_expect(broker, "SUB $SRV.");
+}
+
 /* The daemon is connected, and has subscribed the pool. */
 static void broker_begin(struct broker *broker)
 {
@@ -83,6 +90,7 @@ static void broker_begin(struct broker *broker)
     broker_expect(broker, "PING");
     broker_say(broker, "PONG");
     broker_expect(broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
+    broker_expect_looks(broker);
 }
 
 static void broker_ask(struct broker *broker, const char *reply, const char *json)
@@ -197,6 +205,49 @@ TEST(nats_rpc_answer_exceeds_max_payload)
     message_error(broker_answer(&broker, "r.1"), "1", -32000, "max_payload");
 }
 
+/* --- the service convention --- */
+
+/* The subjects are subscribed in this order: sids 2 to 10. */
+TEST(nats_pool_is_a_service)
+{
+    struct broker broker = {.port = 0};
+    struct span answer;
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.0", ECHO("1"));
+    message_result(broker_answer(&broker, "r.0"), "1");
+    broker_say(&broker, "MSG $SRV.PING 2 r.1 0\r\n");
+    answer = broker_answer(&broker, "r.1");
+    expect_member(answer, "type", "\"io.nats.micro.v1.ping_response\"");
+    expect_member(answer, "name", "\"a\"");
+    expect_member(answer, "metadata.pool", "\"a\"");
+    broker_say(&broker, "MSG $SRV.INFO.a 6 r.2 0\r\n");
+    answer = broker_answer(&broker, "r.2");
+    expect_member(answer, "type", "\"io.nats.micro.v1.info_response\"");
+    expect_member(answer, "endpoints.0.subject", "\"stdio_bus.rpc.a\"");
+    broker_say(&broker, "MSG $SRV.STATS.a.x 10 r.3 0\r\n");
+    answer = broker_answer(&broker, "r.3");
+    expect_member(answer, "type", "\"io.nats.micro.v1.stats_response\"");
+    expect_member(answer, "endpoints.0.num_requests", "1");
+    expect_member(answer, "endpoints.0.num_errors", "0");
+    broker_say(&broker, "MSG $SRV.PING 2 0\r\n"); /* without a reply */
+    broker_ask(&broker, "r.4", ECHO("4"));
+    message_result(broker_answer(&broker, "r.4"), "4");
+}
+
+/* The id of a pool is no part of a subject: it would be another command. */
+TEST(nats_pool_cannot_be_exported)
+{
+    const struct setup setup = {.mode = SETUP_STDIO,
+                                .config =
+                                    "{'pools':[{'id':'a b','command':'@WORKER@','export':true}],"
+                                    "'nats':{'servers':['127.0.0.1']}}"};
+
+    expect_word(daemon_run(&setup, 78, NULL), "pools[0].export: needs an \"id\" without spaces");
+}
+
 /* --- the connection --- */
 
 TEST(nats_connection_is_lost_and_comes_back)
@@ -225,6 +276,7 @@ TEST(nats_connection_is_lost_and_comes_back)
     broker_say(&broker, "PONG");
     message_result(broker_answer(&broker, "r.2"), "2"); /* it was kept */
     broker_expect(&broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
+    broker_expect_looks(&broker);
     broker_ask(&broker, "r.4", ECHO("4"));
     message_result(broker_answer(&broker, "r.4"), "4");
 }
@@ -334,7 +386,10 @@ TEST(nats_reload_exports_other_pools)
                                   "'nats':{'servers':['127.0.0.1:%u']}}",
                                   broker.port));
     daemon_signal(daemon, SIGHUP);
-    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 2");
+    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 11");
+    broker_expect_looks(&broker);
+    for (int i = 0; i < LOOKS; i++)
+        broker_expect(&broker, "UNSUB ");
     broker_expect(&broker, "UNSUB 1");
 }
 
@@ -370,6 +425,8 @@ TEST(nats_end_unsubscribes)
     daemon = START(.config = CONFIG(""));
     broker_begin(&broker);
     daemon_signal(daemon, SIGTERM);
+    for (int i = 0; i < LOOKS; i++)
+        broker_expect(&broker, "UNSUB ");
     broker_expect(&broker, "UNSUB 1");
     client_expect_eof(broker.link);
     ck_assert_int_eq(daemon_wait(daemon), 0);

@@ -1,0 +1,102 @@
+#include "build_config.h"
+
+#include "federation/exports.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "federation/calls.h"
+#include "federation/discovery.h"
+
+static void remove_export(struct nats_export *export)
+{
+    discovery_remove(export);
+    broker_unsubscribe(&export->hub->broker, &export->subscription);
+    list_remove(&export->link);
+    free(export->id);
+    free(export->subject);
+    free(export);
+}
+
+static struct nats_export *find_export(const struct nats_hub *hub, const char *id)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->exports, node, following) {
+        struct nats_export *export = list_entry(node, struct nats_export, link);
+
+        if (strcmp(export->id, id) == 0)
+            return export;
+    }
+    return NULL;
+}
+
+static struct nats_export *make_export(struct nats_hub *hub, const char *id)
+{
+    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
+    size_t size = strlen(prefix) + strlen(id) + sizeof ".rpc.";
+    struct nats_export *export = calloc(1, sizeof *export);
+
+    if (export == NULL)
+        return NULL;
+    export->id = key_copy_text(slice_of_text(id));
+    export->subject = malloc(size);
+    if (export->id == NULL || export->subject == NULL) {
+        free(export->id);
+        free(export->subject);
+        free(export);
+        return NULL;
+    }
+    snprintf(export->subject, size, "%s.rpc.%s", prefix, id);
+    export->hub = hub;
+    export->subscription.subject = export->subscription.queue = export->subject;
+    export->subscription.message = nats_call_came;
+    return export;
+}
+
+static void add_export(struct nats_hub *hub, const struct pool_config *pool)
+{
+    struct nats_export *export = find_export(hub, pool->id);
+
+    if (export == NULL) {
+        export = make_export(hub, pool->id);
+        if (export == NULL) {
+            log_error(hub->bus->log, "nats", "out of memory: a pool is not exported");
+            return;
+        }
+        list_append(&hub->exports, &export->link);
+        broker_subscribe(&hub->broker, &export->subscription);
+        if (discovery_add(export) != STDIO_BUS_OK)
+            log_error(hub->bus->log, "nats", "out of memory: a pool is not seen as a service");
+    }
+    export->is_current = true;
+}
+
+void exports_renew(struct nats_hub *hub)
+{
+    const struct config *config = hub->bus->options.config;
+    struct list_node *node, *following;
+
+    list_each(&hub->exports, node, following)
+        list_entry(node, struct nats_export, link)->is_current = false;
+    for (size_t i = 0; i < config->pool_count; i++) {
+        if (config->pools[i].is_exported)
+            add_export(hub, &config->pools[i]);
+    }
+    list_each(&hub->exports, node, following) {
+        struct nats_export *export = list_entry(node, struct nats_export, link);
+
+        if (!export->is_current)
+            remove_export(export);
+    }
+}
+
+void exports_end(struct nats_hub *hub)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->exports, node, following)
+        remove_export(list_entry(node, struct nats_export, link));
+}
