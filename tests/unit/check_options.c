@@ -408,7 +408,7 @@ static const struct {
     {"--instances" OF_COMMAND, {"--connect", "s", "--instances", "2"}},
     {"--instances" OF_COMMAND, {"--instances", "2"}},
     {"--protocol: must be mcp, acp or lsp", {"--protocol", "MCP", "--", "cat"}},
-    {"--clients: must be shared, sticky or exclusive", {"--clients=", "--", "cat"}},
+    {"--clients: must be shared, sticky, exclusive or auto", {"--clients=", "--", "cat"}},
     {"--idle-stop" OF_COMMAND, {"--connect", "s", "--idle-stop", "2"}},
     {"--idle-stop: must be a number from 0 to 86400", {"--idle-stop", "86401", "--", "cat"}},
     {"--instances: must be a number from 1 to 1024", {"--instances", "0", "--", "cat"}},
