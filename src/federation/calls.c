@@ -135,8 +135,7 @@ static void taken(struct nats_call *call, bool asks)
     if (call->is_done || (asks && call->reply != NULL))
         return;
     if (!asks && call->reply != NULL)
-        (void)broker_publish_text(&call->hub->broker, slice_of_text(call->reply),
-                                  slice_of(NULL, 0));
+        (void)broker_publish_text(&call->hub->broker, slice_of_text(call->reply), slice_of("", 0));
     if (!asks)
         note_done(call);
 }
