@@ -14,8 +14,8 @@ UPGRADE=each
 [ -z "${TEST_FEWER-}" ] || UPGRADE=10
 export UPGRADE
 [ $# -gt 0 ] || set -- spec_6_routing contract_stdio design_half_close agents_sticky \
-    agents_memory agents_one_handshake agents_exclusive agents_sleep http_mcp http_stateless \
-    http_rpc rmp_broker rmp_bridge rmp_history agents_abilities http_streams
+    agents_one_handshake agents_exclusive http_mcp http_stateless http_rpc rmp_broker rmp_bridge \
+    rmp_history agents_abilities http_streams
 for name; do
     [ -x "$BUILD_DIR/tests/spec/$name" ] || { echo "$name was not built"; exit 77; }
 done

@@ -152,7 +152,7 @@ static const char *write_pids(char to[PIDS_MAX], const struct share *share)
 }
 
 /* Whether nothing more will come of it. A daemon that does not answer has ended: `now` has no reply
- * then. */
+ * then. One that is about to end may answer yet, when its processes are gone. */
 static bool is_over(const struct share *before, enum care_act act, struct share *now)
 {
     bool runs;
@@ -161,6 +161,8 @@ static bool is_over(const struct share *before, enum care_act act, struct share 
         share_free(now);
         return true;
     }
+    if (share_member(now, "stopping", JSON_BOOLEAN) != NULL)
+        return false;
     runs = workers_of(now) != NULL;
     if (act == CARE_STOP)
         return !runs || (is_in_state(now, "awake") && !has_any_process_of(now, before));

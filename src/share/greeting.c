@@ -175,7 +175,8 @@ static char *write_status(const struct greeting *greeting, const struct stdio_bu
         n += (int)write_workers(line + n, workers, bus);
         write_failure(failure, sizeof failure, bus);
         write_one_client(one_client, sizeof one_client, greeting->one_client.sign);
-        snprintf(line + n, size - (size_t)n, "]%s%s}\n", failure, one_client);
+        snprintf(line + n, size - (size_t)n, "]%s%s%s}\n", failure, one_client,
+                 bus->phase >= BUS_PHASE_DRAINING ? ",\"stopping\":true" : "");
     }
     free(identity);
     return line;

@@ -18,13 +18,14 @@ gcc_exceptions() {
     # config_free frees, the lists of http_keys_free, the tokens of tokens_free, the requests that
     # pending_free frees, what a worker's peer has, the events of runs, the names of
     # included files, what an upgrade puts into the lists of the bus and of its HTTP sessions, the
-    # values of a text in TOML, remembered pages, the embedded workers of a host.
+    # values of a text in TOML, remembered pages and fresh results, the embedded workers of a
+    # host, the calls that come over NATS.
     */cli/toml.c | */config/config.c | */config/keys.c | */config/pool_config.c | \
         */config/listen.c | */config/tokens.c | \
         */config/include.c | */router/pending.c | */router/greeting.c | */router/remembered.c | \
-        */rmp/control.c | */embed/embedded_worker.c | \
-        */rmp/history.c | */control/clients.c | */web/lines.c | */bus/listeners.c | \
-        */bus/origins.c)
+        */router/fresh.c | */federation/calls.c | */rmp/control.c | \
+        */embed/embedded_worker.c | */rmp/history.c | */control/clients.c | */web/lines.c | \
+        */bus/listeners.c | */bus/origins.c)
         echo -Wno-analyzer-malloc-leak
         ;;
     esac

@@ -265,6 +265,7 @@ static void expect_tool_of(struct span result, const char *name)
 /* While the process runs, too. What is left of the time is in the answer. */
 TEST(agents_memory_keeps_what_is_fresh)
 {
+    steps_without_upgrades("fresh results are in memory alone");
     struct daemon *daemon = START(.pools = MCP(""));
     struct client *one = client_connect(daemon), *other = client_connect(daemon);
     long left;
@@ -285,6 +286,7 @@ TEST(agents_memory_keeps_what_is_fresh)
 /* row: at once, or after a while. A server that sleeps is not woken for it. */
 TEST_ROWS(agents_memory_of_what_is_stale, 2)
 {
+    steps_without_upgrades("fresh results are in memory alone");
     struct daemon *daemon = START(.pools = SLEEPS);
     struct client *client = client_connect(daemon);
     set_lists(daemon, row == 0 ? LASTS("one", "0") : LASTS("one", "100"));
