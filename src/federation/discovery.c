@@ -19,6 +19,8 @@ static const char *const types[VERBS] = {"ping", "info", "stats"};
 /* A subject of the convention: all services, those of a name, one of them. */
 enum scope { SCOPE_ALL, SCOPE_NAME, SCOPE_ID, SCOPES };
 
+#define LOOKS ((unsigned)VERBS * (unsigned)SCOPES)
+
 struct discovery {
     struct nats_export *export;
     struct nats_look {
@@ -26,7 +28,7 @@ struct discovery {
         struct discovery *of;
         enum verb verb;
         char subject[SUBJECT_SIZE];
-    } looks[VERBS * SCOPES];
+    } looks[LOOKS];
     char name[NATS_SERVICE_NAME_MAX + 1]; /* of letters, digits, - and _ */
     char id[NATS_SERVICE_ID_LEN + 1];
 };
@@ -131,7 +133,7 @@ int discovery_add(struct nats_export *export)
     name_service(discovery, export->id);
     id = siphash(&export->hub->broker.random, export->id, strlen(export->id));
     snprintf(discovery->id, sizeof discovery->id, "%016llx", (unsigned long long)id);
-    for (unsigned i = 0; i < VERBS * SCOPES; i++) {
+    for (unsigned i = 0; i < LOOKS; i++) {
         struct nats_look *look = &discovery->looks[i];
 
         look->of = discovery;
@@ -148,7 +150,7 @@ void discovery_remove(struct nats_export *export)
 {
     if (export->discovery == NULL)
         return;
-    for (unsigned i = 0; i < VERBS * SCOPES; i++)
+    for (unsigned i = 0; i < LOOKS; i++)
         broker_unsubscribe(&export->hub->broker, &export->discovery->looks[i].subscription);
     free(export->discovery);
     export->discovery = NULL;

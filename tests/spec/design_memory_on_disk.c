@@ -236,7 +236,7 @@ TEST_ROWS(design_memory_on_disk_of_a_bad_file, 7)
     static const char *const reasons[] = {"it is cut or was changed",
                                           "it is cut or was changed",
                                           "not permitted",
-                                          "symbolic links",
+                                          "ymbolic link",
                                           "not permitted",
                                           "too large",
                                           "not permitted"};
