@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/authority.h"
 
 #define SCHEME "nats://"
 #define NAME_MAX_BYTES 64
@@ -15,14 +15,9 @@
 
 static bool is_port(struct slice text)
 {
-    unsigned long number = 0;
+    uint16_t number;
 
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        number = number * 10 + (unsigned long)(text.data[i] - '0');
-    }
-    return text.len > 0 && text.len <= 5 && number >= 1 && number <= 65535;
+    return text.len <= 5 && authority_read_port(text, &number) && number > 0;
 }
 
 static bool is_host(struct slice text, bool has_brackets)
@@ -39,28 +34,15 @@ static bool is_host(struct slice text, bool has_brackets)
 
 bool nats_place_read(struct nats_place *place, struct slice text)
 {
-    const char *colon, *bracket;
-    struct slice host, port = slice_of_text(NATS_PORT_DEFAULT);
+    struct slice host, port;
 
     if (text.len >= sizeof SCHEME - 1 && memcmp(text.data, SCHEME, sizeof SCHEME - 1) == 0)
         text = slice_of(text.data + sizeof SCHEME - 1, text.len - (sizeof SCHEME - 1));
-    host = text;
-    if (text.len > 0 && text.data[0] == '[') {
-        bracket = memchr(text.data, ']', text.len);
-        if (bracket == NULL)
-            return false;
-        host = slice_of(text.data + 1, (size_t)(bracket - text.data) - 1);
-        text = slice_of(bracket + 1, text.len - host.len - 2);
-        if (text.len > 0 && text.data[0] != ':')
-            return false;
-    }
-    colon = text.len > 0 ? memchr(text.data, ':', text.len) : NULL;
-    if (colon != NULL) {
-        port = slice_of(colon + 1, text.len - (size_t)(colon - text.data) - 1);
-        if (host.data == text.data)
-            host.len = (size_t)(colon - text.data);
-    }
-    if (!is_host(host, host.data != text.data && colon != text.data + host.len) || !is_port(port))
+    if (!authority_split(text, &host, &port))
+        return false;
+    if (port.data == NULL)
+        port = slice_of_text(NATS_PORT_DEFAULT);
+    if (!is_host(host, host.data != text.data) || !is_port(port))
         return false;
     snprintf(place->host, sizeof place->host, "%.*s", (int)host.len, host.data);
     snprintf(place->port, sizeof place->port, "%.*s", (int)port.len, port.data);

@@ -35,26 +35,13 @@ static void note_done(struct nats_call *call)
 static int answer_error(struct nats_hub *hub, const char *reply, struct message_id id, int code,
                         const char *problem)
 {
-    struct json_text text = {.len = 0};
-    int status;
+    char line[MESSAGE_ERROR_MAX];
 
     if (reply == NULL)
         return STDIO_BUS_OK;
-    json_text_literal(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
-    if (id.type == ID_NONE)
-        json_text_literal(&text, "null");
-    else if (id.type == ID_STRING)
-        json_text_string(&text, id.text);
-    else
-        json_text_add(&text, id.text);
-    json_text_format(&text, ",\"error\":{\"code\":%d,\"message\":", code);
-    json_text_string(&text, slice_of_text(problem));
-    json_text_literal(&text, "}}");
-    status = text.failed
-                 ? STDIO_BUS_ERR
-                 : broker_publish_text(&hub->broker, slice_of_text(reply), json_text_slice(&text));
-    json_text_free(&text);
-    return status;
+    return broker_publish_text(&hub->broker, slice_of_text(reply),
+                               slice_of(line,
+                                        message_write_error(line, sizeof line, id, code, problem)));
 }
 
 static int call_deliver(struct endpoint *endpoint, const struct delivery *delivery)

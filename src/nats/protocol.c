@@ -154,14 +154,14 @@ bool nats_no_responders(struct slice headers)
 
 static bool is_true(const struct json_value *object, const char *key)
 {
-    const struct json_value *value = document_member(object, key);
+    const struct json_value *value = document_member_of(object, key, JSON_BOOLEAN);
 
-    return value != NULL && value->type == JSON_BOOLEAN && value->boolean;
+    return value != NULL && value->boolean;
 }
 
 static void read_urls(struct nats_info *info, const struct json_value *urls)
 {
-    const struct json_value *url = urls != NULL && urls->type == JSON_ARRAY ? urls->first : NULL;
+    const struct json_value *url = urls != NULL ? urls->first : NULL;
 
     for (; url != NULL && info->url_count < NATS_URLS_MAX; url = url->next) {
         if (url->type != JSON_STRING || url->text.len == 0 || url->text.len >= NATS_URL_MAX ||
@@ -197,7 +197,7 @@ bool nats_info_read(struct nats_info *info, struct slice json)
         if (nonce != NULL)
             snprintf(info->nonce, sizeof info->nonce, "%.*s", (int)sizeof info->nonce - 1,
                      nonce->text.data);
-        read_urls(info, document_member(root, "connect_urls"));
+        read_urls(info, document_member_of(root, "connect_urls", JSON_ARRAY));
     }
     document_free(&document);
     return is_object;
