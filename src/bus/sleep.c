@@ -5,7 +5,6 @@
 #include "bus/replay.h"
 #include "bus/state.h"
 #include "process/pool.h"
-#include "router/remembered.h"
 #include "router/waiting.h"
 
 #define LOOKS 4 /* in idle_stop_sec */
@@ -112,8 +111,8 @@ static void renew_pool(struct stdio_bus *bus, struct pool *pool)
             waiting_call(&bus->router, peer);
         is_used |= !list_empty(&peer->bindings) || worker->state != WORKER_STOPPED;
     }
-    if (!is_used && pool->group.remembered != NULL)
-        remembered_clear(pool->group.remembered);
+    if (!is_used)
+        pool_forget(pool);
 }
 
 void sleep_renew(struct stdio_bus *bus)

@@ -238,12 +238,8 @@ static void stop(struct stdio_bus *bus)
 
 static void forget(struct stdio_bus *bus)
 {
-    struct remembered *remembered =
-        list_entry(bus->pools.head.next, struct pool, link)->group.remembered;
-
     log_info(bus->log, "", "what the server has answered is forgotten, asked for by the user");
-    if (remembered != NULL)
-        remembered_clear(remembered);
+    pool_forget(list_entry(bus->pools.head.next, struct pool, link));
 }
 
 static void restart(struct stdio_bus *bus)
