@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file_time.h"
 #include "base/siphash.h"
 #include "bus/state.h"
 #include "config/command.h"
@@ -41,30 +42,20 @@ static void add(struct fingerprint *print, const void *bytes, size_t len)
     }
 }
 
-static long nanoseconds_of(const struct stat *status)
-{
-#if defined HAVE_STRUCT_STAT_ST_MTIM
-    return (long)status->st_mtim.tv_nsec;
-#elif defined HAVE_STRUCT_STAT_ST_MTIMESPEC
-    return (long)status->st_mtimespec.tv_nsec;
-#else
-    (void)status;
-    return 0;
-#endif
-}
-
 /* Nothing, if it is no file. */
 static void add_file(struct fingerprint *print, const char *file)
 {
+    struct timespec time;
     struct stat status;
     char text[160];
     int len;
 
     if (stat(file, &status) < 0 || !S_ISREG(status.st_mode))
         return;
+    time = file_time(&status);
     len = snprintf(text, sizeof text, "%lld %lld.%ld %llu %llu", (long long)status.st_size,
-                   (long long)status.st_mtime, nanoseconds_of(&status),
-                   (unsigned long long)status.st_ino, (unsigned long long)status.st_dev);
+                   (long long)time.tv_sec, (long)time.tv_nsec, (unsigned long long)status.st_ino,
+                   (unsigned long long)status.st_dev);
     add(print, text, (size_t)len);
 }
 

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file_time.h"
+#include "base/siphash.h"
+
 #define DEPTH_MAX 32
 
 struct look {
@@ -17,26 +20,6 @@ struct look {
 
 /* --- files --- */
 
-static uint64_t mix(uint64_t hash, const void *data, size_t len)
-{
-    const unsigned char *at = data;
-
-    while (len-- > 0)
-        hash = (hash ^ *at++) * 0x100000001b3u; /* FNV-1a */
-    return hash;
-}
-
-static struct timespec time_of(const struct stat *status)
-{
-#ifdef HAVE_STRUCT_STAT_ST_MTIM_TV_NSEC
-    return status->st_mtim;
-#elif defined HAVE_STRUCT_STAT_ST_MTIMESPEC_TV_NSEC
-    return status->st_mtimespec;
-#else
-    return (struct timespec){.tv_sec = status->st_mtime};
-#endif
-}
-
 static bool is_newer(struct timespec time, struct timespec than)
 {
     return time.tv_sec != than.tv_sec ? time.tv_sec > than.tv_sec : time.tv_nsec > than.tv_nsec;
@@ -44,12 +27,13 @@ static bool is_newer(struct timespec time, struct timespec than)
 
 static void add_file(struct watched_files *files, const struct stat *status)
 {
-    struct timespec time = time_of(status);
+    const struct siphash_key plain = {0, 0},
+                             of_path = {0, siphash(&plain, files->path, strlen(files->path))};
+    struct timespec time = file_time(status);
     const long long facts[] = {(long long)time.tv_sec, time.tv_nsec, (long long)status->st_size,
                                (long long)status->st_ino, (long long)status->st_dev};
-    uint64_t hash = mix(0xcbf29ce484222325u, files->path, strlen(files->path));
 
-    files->hash += mix(hash, facts, sizeof facts); /* the order does not count */
+    files->hash += siphash(&of_path, facts, sizeof facts); /* the order does not count */
     files->count++;
     if (files->newest[0] != '\0' && !is_newer(time, files->newest_time))
         return;
