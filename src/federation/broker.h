@@ -12,8 +12,8 @@
 #define BROKER_SERVERS_MAX 32
 #define BROKER_REASON_MAX 200
 
-/* So many bytes of answers are kept while there is no connection, and may wait for a server that
- * does not read. Beyond, an answer is lost, and counted. */
+/* Answers that are kept without a connection, or wait for a server that does not read, in bytes. An
+ * answer beyond that is lost, and counted. */
 #define BROKER_KEPT_MAX ((size_t)16 << 20)
 
 struct broker;

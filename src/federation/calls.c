@@ -13,7 +13,7 @@
 #include "router/router_archive.h"
 #include "json/message.h"
 
-/* So many bytes of messages wait for workers; a further one is refused. */
+/* Messages that wait for workers, in bytes. A message beyond that is refused. */
 #define HELD_BYTES_MAX ((size_t)64 << 20)
 
 static const struct message_id no_id;

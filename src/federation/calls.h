@@ -11,7 +11,7 @@ struct nats_call {
     struct endpoint endpoint;
     struct nats_hub *hub;
     struct list_node link; /* hub->calls */
-    char *reply;           /* its answer's subject; NULL: nobody wants one */
+    char *reply;           /* the subject of its answer; NULL: none is wanted */
     char *line;            /* the message, while the router holds it; NULL: it was taken */
     size_t len;
     bool paused;

@@ -12,7 +12,7 @@
 struct setup;
 struct discovery;
 
-/* A pool whose subject is subscribed. */
+/* A pool with a subscription to its subject. */
 struct nats_export {
     struct nats_subscription subscription; /* its subject and queue are `subject` */
     struct list_node link;                 /* hub->exports */

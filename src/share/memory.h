@@ -1,7 +1,7 @@
 /* What a shared server has answered (router/remembered.h), in a file for the daemons that come
  * later (share/cache.h). The name of the file is a hash of all that the server would see of its
  * client, and of the size, time and inode of its program and of each argument that is a file.
- * Whatever is wrong with the file or its directory, the server is started as if there was none. */
+ * If the file or its directory cannot be used, the server is started as if there was none. */
 #ifndef STDIO_BUS_SHARE_MEMORY_H
 #define STDIO_BUS_SHARE_MEMORY_H
 
