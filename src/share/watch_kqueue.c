@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 
@@ -66,16 +67,11 @@ static void kqueue_destroy(void *data)
 
 static int lengthen(struct kqueue_state *state)
 {
-    size_t room = state->room * 2 + 16;
-    int *files;
+    int *files = array_grow(state->files, &state->room, state->count + 1, sizeof *files);
 
-    if (state->count < state->room)
-        return STDIO_BUS_OK;
-    files = realloc(state->files, room * sizeof *files);
     if (files == NULL)
         return STDIO_BUS_ERR;
     state->files = files;
-    state->room = room;
     return STDIO_BUS_OK;
 }
 

@@ -16,23 +16,11 @@ static struct group *handshake = &pools[0], *stateless = &pools[1];
 /* As process/pool.c makes it, with workers that take messages. */
 static void add_eras(int count, enum pool_clients clients_of_either)
 {
-    struct pool_mode mode = {.clients = CLIENTS_EXCLUSIVE,
-                             .protocol = PROTOCOL_MCP,
-                             .stateless = clients_of_either},
-                     other = pool_mode_of_stateless(&mode);
+    struct pool_mode mode = {
+        .clients = CLIENTS_EXCLUSIVE, .protocol = PROTOCOL_MCP, .stateless = clients_of_either};
 
-    pool_count = 2;
-    group_init(handshake, slice_of("p", 1), &mode);
-    group_init(stateless, slice_of("p", 1), &other);
-    eras_join(handshake, stateless);
-    router_add_pool(&router, handshake);
-    router_add_pool(&router, stateless);
-    for (; count > 0; count--) {
-        struct peer *worker = &workers[worker_count++];
-
-        ck_assert_int_eq(router_add_worker(&router, worker, handshake), STDIO_BUS_OK);
-        waiting_worker_available(&router, worker, PEER_READY);
-    }
+    add_pool_of_eras(&mode);
+    add_workers(handshake, count);
 }
 
 /* A pool whose server is known to serve both eras, and its first stateless worker. */

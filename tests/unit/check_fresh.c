@@ -20,22 +20,14 @@ static void begin(void)
     struct pool_mode mode = {.clients = CLIENTS_STICKY,
                              .protocol = PROTOCOL_MCP,
                              .stateless = CLIENTS_STICKY,
-                             .rewrite_ids = true},
-                     other = pool_mode_of_stateless(&mode);
+                             .rewrite_ids = true};
 
     set_up();
     fresh_init(&fresh);
-    pool_count = 2;
-    group_init(handshake, slice_of("p", 1), &mode);
-    group_init(stateless, slice_of("p", 1), &other);
-    eras_join(handshake, stateless);
-    router_add_pool(&router, handshake);
-    router_add_pool(&router, stateless);
+    add_pool_of_eras(&mode);
     stateless->support = ERA_SERVED;
     stateless->fresh = &fresh;
-    worker_count = 1;
-    ck_assert_int_eq(router_add_worker(&router, worker, handshake), STDIO_BUS_OK);
-    waiting_worker_available(&router, worker, PEER_READY);
+    add_workers(handshake, 1);
     router.now_ms = 1000;
 }
 

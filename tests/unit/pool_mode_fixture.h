@@ -6,6 +6,7 @@
 #include "quick_assert.h"
 #include "router/affinity.h"
 #include "router/departure.h"
+#include "router/eras.h"
 #include "router/to_client.h"
 #include "router/to_worker.h"
 #include "router/waiting.h"
@@ -71,19 +72,39 @@ static inline struct peer *add_client(void)
     return &clients[client_count++];
 }
 
-/* A pool of workers that take messages; they are the next ones in `workers`. */
-static inline void add_pool(const char *id, int count, struct pool_mode mode)
+/* Workers that take messages; they are the next ones in `workers`. */
+static inline void add_workers(struct group *pool, int count)
 {
-    struct group *pool = &pools[pool_count++];
-
-    group_init(pool, slice_of(id, strlen(id)), &mode);
-    router_add_pool(&router, pool);
     for (; count > 0; count--) {
         struct peer *worker = &workers[worker_count++];
 
         ck_assert_int_eq(router_add_worker(&router, worker, pool), STDIO_BUS_OK);
         waiting_worker_available(&router, worker, PEER_READY);
     }
+}
+
+/* A pool of such workers. */
+static inline void add_pool(const char *id, int count, struct pool_mode mode)
+{
+    struct group *pool = &pools[pool_count++];
+
+    group_init(pool, slice_of(id, strlen(id)), &mode);
+    router_add_pool(&router, pool);
+    add_workers(pool, count);
+}
+
+/* The first pool for both eras of MCP, as process/pool.c makes it: pools[0] is that of the
+ * handshake, pools[1] the stateless one. */
+static inline void add_pool_of_eras(const struct pool_mode *mode)
+{
+    const struct pool_mode other = pool_mode_of_stateless(mode);
+
+    pool_count = 2;
+    group_init(&pools[0], slice_of("p", 1), mode);
+    group_init(&pools[1], slice_of("p", 1), &other);
+    eras_join(&pools[0], &pools[1]);
+    router_add_pool(&router, &pools[0]);
+    router_add_pool(&router, &pools[1]);
 }
 
 #define STICKY .clients = CLIENTS_STICKY
