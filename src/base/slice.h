@@ -41,6 +41,9 @@ static inline bool slice_is(struct slice slice, const char *text)
     return slice_equal(slice, slice_of_text(text));
 }
 
+/* A copy with a NUL after it, to be freed; of no bytes "". NULL: out of memory. */
+char *slice_copy(struct slice slice);
+
 /* --- A run of bytes with parts of it replaced. --- */
 
 /* The `len` bytes at `offset` are replaced by `text`. Edits are in the order of their offsets and

@@ -298,22 +298,11 @@ void keys_apply(void *to, const struct key_table *table, const struct json_value
     }
 }
 
-char *key_copy_text(struct slice text)
-{
-    char *copy = malloc(text.len + 1);
-
-    if (copy == NULL)
-        return NULL;
-    memcpy(copy, text.data, text.len);
-    copy[text.len] = '\0';
-    return copy;
-}
-
 static bool copy_text(char **to, const struct json_value *value)
 {
     if (value->text.len == 0)
         return true;
-    *to = key_copy_text(value->text);
+    *to = slice_copy(value->text);
     return *to != NULL;
 }
 
@@ -326,7 +315,7 @@ static bool copy_texts(char ***to, const struct json_value *value)
     if (*to == NULL)
         return false;
     for (item = value->first; item != NULL; item = item->next) {
-        (*to)[i] = key_copy_text(item->text);
+        (*to)[i] = slice_copy(item->text);
         if ((*to)[i++] == NULL)
             return false;
     }

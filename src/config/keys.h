@@ -108,9 +108,6 @@ void keys_apply(void *to, const struct key_table *table, const struct json_value
 /* Stores copies of the texts of a valid object. False: out of memory; keys_free in any case. */
 bool keys_copy(void *to, const struct key_table *table, const struct json_value *object);
 
-/* A copy of a string; NULL: out of memory. */
-char *key_copy_text(struct slice text);
-
 /* Whether two structs differ in a key with this change. */
 bool keys_differ(const void *before, const void *after, const struct key_table *table,
                  enum key_change change);

@@ -374,8 +374,8 @@ static bool read_route(struct http_route_config *route, const struct json_value 
         as = document_member(value, "as");
     }
     route->kind = as != NULL ? (enum http_route_kind)key_word(as, route_words) : HTTP_ROUTE_MCP;
-    route->path = key_copy_text(value->key);
-    route->pool = key_copy_text(pool->text);
+    route->path = slice_copy(value->key);
+    route->pool = slice_copy(pool->text);
     return route->path != NULL && route->pool != NULL;
 }
 

@@ -385,7 +385,7 @@ static bool build_argv(struct pool_config *pool, const struct json_value *args)
         return false;
     pool->argv[i++] = pool->command;
     for (arg = args != NULL ? args->first : NULL; arg != NULL; arg = arg->next) {
-        pool->argv[i] = key_copy_text(arg->text);
+        pool->argv[i] = slice_copy(arg->text);
         if (pool->argv[i++] == NULL)
             return false;
     }

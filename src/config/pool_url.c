@@ -74,7 +74,7 @@ struct arguments {
 static void add(struct arguments *arguments, const char *text)
 {
     if (arguments->count < arguments->size)
-        arguments->to[arguments->count] = key_copy_text(slice_of_text(text));
+        arguments->to[arguments->count] = slice_copy(slice_of_text(text));
     arguments->count++;
 }
 

@@ -173,17 +173,6 @@ static void enter(struct nats_call *call)
     hub->call_count++;
 }
 
-static char *copy(struct slice text)
-{
-    char *to = malloc(text.len + 1);
-
-    if (to == NULL)
-        return NULL;
-    memcpy(to, text.data, text.len);
-    to[text.len] = '\0';
-    return to;
-}
-
 static void free_call(struct nats_call *call)
 {
     free(call->reply);
@@ -198,10 +187,10 @@ static struct nats_call *make_call(struct nats_hub *hub, const struct nats_frame
     if (call == NULL)
         return NULL;
     call->hub = hub;
-    call->line = copy(frame->payload);
+    call->line = slice_copy(frame->payload);
     call->len = frame->payload.len;
     if (frame->line.reply.data != NULL)
-        call->reply = copy(frame->line.reply);
+        call->reply = slice_copy(frame->line.reply);
     if (call->line != NULL && (call->reply != NULL || frame->line.reply.data == NULL))
         return call;
     free_call(call);
@@ -248,7 +237,7 @@ static const char *refusal(const struct nats_hub *hub, const struct group *group
 static void refuse(struct nats_export *export, const struct nats_frame *frame, const char *problem)
 {
     struct nats_hub *hub = export->hub;
-    char *reply = frame->line.reply.data != NULL ? copy(frame->line.reply) : NULL;
+    char *reply = frame->line.reply.data != NULL ? slice_copy(frame->line.reply) : NULL;
     struct message_scratch scratch UNINITIALIZED;
     struct message message UNINITIALIZED;
     struct scanner scanner;
@@ -325,7 +314,7 @@ struct calls_archive {
 
 static char *loaded(struct archive *archive, struct slice text)
 {
-    char *made = text.data != NULL ? copy(text) : NULL;
+    char *made = text.data != NULL ? slice_copy(text) : NULL;
 
     return archive_made(archive, made != NULL || text.data == NULL) ? made : NULL;
 }

@@ -41,7 +41,7 @@ static struct nats_export *make_export(struct nats_hub *hub, const char *id)
 
     if (export == NULL)
         return NULL;
-    export->id = key_copy_text(slice_of_text(id));
+    export->id = slice_copy(slice_of_text(id));
     export->subject = malloc(size);
     if (export->id == NULL || export->subject == NULL) {
         free(export->id);

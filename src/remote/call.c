@@ -121,18 +121,6 @@ static void add_text(struct json_output *out, const char *text)
 
 /* --- creating --- */
 
-char *call_copy(struct slice text)
-{
-    char *copy = malloc(text.len + 1);
-
-    if (copy == NULL)
-        return NULL;
-    if (text.len > 0)
-        memcpy(copy, text.data, text.len);
-    copy[text.len] = '\0';
-    return copy;
-}
-
 struct call *call_create(struct remote *remote, enum call_kind kind,
                          const struct exchange_handler *handler, struct slice message)
 {
@@ -189,7 +177,7 @@ static int set_fields(struct call *call, const char *accept, const char *last_ev
         add_text(&out, last_event);
         add_text(&out, "\r\n");
     }
-    copy = out.full ? NULL : call_copy(slice_of(text, out.len));
+    copy = out.full ? NULL : slice_copy(slice_of(text, out.len));
     if (copy == NULL)
         return STDIO_BUS_ERR;
     free(call->exchange.fields);
@@ -227,7 +215,7 @@ int call_delete(struct call *call)
 int call_look(struct call *call, const char *path)
 {
     free(call->place);
-    call->place = call_copy(slice_of_text(path));
+    call->place = slice_copy(slice_of_text(path));
     if (call->place == NULL || set_fields(call, "application/json", NULL) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     call->exchange.path = call->place;

@@ -69,9 +69,6 @@ void call_end(struct call *call);
 /* The same for a request that is not answered yet: the program gets an error. */
 void call_fail(struct call *call, const char *text);
 
-/* The text with a NUL after it, for the members that call_end frees. NULL if out of memory. */
-char *call_copy(struct slice text);
-
 /* The program has cancelled the request. What comes for it is dropped; its stream stays open, as
  * long as the server likes, since some servers take its end for that of the session. */
 void call_cancel(struct call *call);

@@ -140,7 +140,7 @@ bool login_try(struct call *call)
         remote->options->token != NULL || headers_have(&remote->options->headers, "authorization"))
         return false;
     free(call->refusal);
-    call->refusal = call_copy(slice_of_text(call_reason(call, reason)));
+    call->refusal = slice_copy(slice_of_text(call_reason(call, reason)));
     if (call->refusal == NULL)
         return false;
     snprintf(remote->login, sizeof remote->login, "; npx mcp-remote can log in");

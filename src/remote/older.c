@@ -182,7 +182,7 @@ bool older_try(struct call *call)
     if (!call->begins || remote->older != NULL || call->refusal != NULL ||
         (status != 400 && status != 404 && status != 405))
         return false;
-    call->refusal = call_copy(slice_of_text(call_reason(call, reason)));
+    call->refusal = slice_copy(slice_of_text(call_reason(call, reason)));
     stream = call_create(remote, CALL_OWN, &stream_handler, slice_of(NULL, 0));
     if (call->refusal == NULL || stream == NULL) {
         log_error(remote->log, "", "out of memory: HTTP+SSE is not tried");

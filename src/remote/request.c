@@ -33,7 +33,7 @@ static void request_head(struct exchange *exchange, const struct http_response_r
         session_note(exchange->remote, response);
     if (exchange->status >= 300 && exchange->status < 400 && location.len > 0) {
         free(call->location);
-        call->location = call_copy(location);
+        call->location = slice_copy(location);
     }
 }
 
@@ -280,7 +280,7 @@ static bool set_stateless(struct call *call, const struct message *message,
 
     call->is_stateless = true;
     if (fields_write(&out, message, found))
-        call->own_fields = call_copy(slice_of(text, out.len));
+        call->own_fields = slice_copy(slice_of(text, out.len));
     return call->own_fields != NULL;
 }
 
