@@ -141,10 +141,23 @@ static int64_t delay_ms(struct broker *broker)
     return most / 2 + (int64_t)(random % (uint64_t)(most / 2 + 1));
 }
 
+static void notify_watchers(struct broker *broker, bool is_ready)
+{
+    struct list_node *node, *following;
+
+    list_each(&broker->watchers, node, following) {
+        struct broker_watcher *watcher = list_entry(node, struct broker_watcher, link);
+        void (*notify)(struct broker_watcher *) = is_ready ? watcher->ready : watcher->lost;
+
+        if (notify != NULL)
+            notify(watcher);
+    }
+}
+
 /* The next server is tried at once, after the last of them it takes a while. */
 static void lose(struct broker *broker, const char *reason)
 {
-    bool is_round;
+    bool was_ready = broker->state == BROKER_READY, is_round;
 
     if (broker->state == BROKER_CLOSED || broker->state == BROKER_WAITING)
         return;
@@ -158,6 +171,8 @@ static void lose(struct broker *broker, const char *reason)
     start_timer(broker, is_round ? delay_ms(broker) : 0);
     if (is_round)
         broker->failures++;
+    if (was_ready)
+        notify_watchers(broker, false);
 }
 
 static void read_frame(struct connection *connection, struct slice body);
@@ -389,7 +404,6 @@ static void take_info(struct broker *broker, struct slice json)
 static void get_ready(struct broker *broker)
 {
     struct json_text text = broker->kept;
-    struct list_node *node, *following;
 
     broker->kept = (struct json_text){.len = 0};
     broker->state = BROKER_READY;
@@ -398,14 +412,17 @@ static void get_ready(struct broker *broker)
     broker->counters.connections++;
     broker->counters.connected = 1;
     log_info(broker->bus->log, CONTEXT, "connected to %s", broker->servers[broker->at].name);
-    list_each(&broker->subscriptions, node, following) {
-        const struct nats_subscription *one = list_entry(node, struct nats_subscription, link);
+    for (size_t i = 0; i < broker->subscriptions.capacity; i++) {
+        const struct nats_subscription *one = broker->subscriptions.slots[i].item;
 
-        nats_put_sub(&text, one->subject, one->queue, one->sid);
+        if (one != NULL)
+            nats_put_sub(&text, one->subject, one->queue, one->sid);
     }
     start_timer(broker, PING_MS);
     if (text.len > 0 || text.failed)
         send_text(broker, &text);
+    if (broker->state == BROKER_READY)
+        notify_watchers(broker, true);
 }
 
 static void take_pong(struct broker *broker)
@@ -431,18 +448,22 @@ static void take_error(struct broker *broker, struct slice text)
         lose(broker, quoted);
 }
 
+static bool has_sid(const void *item, const void *key)
+{
+    const struct nats_subscription *subscription = item;
+    const uint64_t *sid = key;
+
+    return subscription->sid == *sid;
+}
+
+/* The sids are the daemon's own numbers, one after the other: each is its hash. */
 static void take_message(struct broker *broker, const struct nats_frame *frame)
 {
-    struct list_node *node, *following;
+    struct nats_subscription *of = hash_table_find(&broker->subscriptions, frame->line.sid, has_sid,
+                                                   &frame->line.sid);
 
-    list_each(&broker->subscriptions, node, following) {
-        struct nats_subscription *one = list_entry(node, struct nats_subscription, link);
-
-        if (one->sid == frame->line.sid) {
-            one->message(one, frame);
-            return;
-        }
-    }
+    if (of != NULL)
+        of->message(of, frame);
 }
 
 static void read_frame(struct connection *connection, struct slice body)
@@ -477,28 +498,33 @@ static void read_frame(struct connection *connection, struct slice body)
 
 /* --- subscriptions and publications --- */
 
-void broker_subscribe(struct broker *broker, struct nats_subscription *subscription)
+int broker_subscribe(struct broker *broker, struct nats_subscription *subscription)
 {
     struct json_text text = {.len = 0};
+    uint64_t sid = broker->last_sid + 1;
 
-    subscription->sid = ++broker->last_sid;
-    list_append(&broker->subscriptions, &subscription->link);
+    if (hash_table_insert(&broker->subscriptions, sid, subscription) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    subscription->sid = broker->last_sid = sid;
     if (broker->state != BROKER_READY)
-        return;
-    nats_put_sub(&text, subscription->subject, subscription->queue, subscription->sid);
+        return STDIO_BUS_OK;
+    nats_put_sub(&text, subscription->subject, subscription->queue, sid);
     send_text(broker, &text);
+    return STDIO_BUS_OK;
 }
 
 void broker_unsubscribe(struct broker *broker, struct nats_subscription *subscription)
 {
     struct json_text text = {.len = 0};
+    uint64_t sid = subscription->sid;
 
-    if (!list_linked(&subscription->link))
+    if (sid == 0)
         return;
-    list_remove(&subscription->link);
+    hash_table_remove(&broker->subscriptions, sid, subscription);
+    subscription->sid = 0;
     if (broker->state != BROKER_READY)
         return;
-    nats_put_unsub(&text, subscription->sid);
+    nats_put_unsub(&text, sid);
     send_text(broker, &text);
 }
 
@@ -527,7 +553,8 @@ static int keep(struct broker *broker, struct json_text *head, const struct deli
     return status;
 }
 
-static int publish(struct broker *broker, struct slice subject, const struct delivery *delivery)
+static int publish(struct broker *broker, const struct nats_head *about,
+                   const struct delivery *delivery)
 {
     struct json_text head = {.len = 0};
     size_t len = splice_len(delivery->bytes.len, delivery->edits, delivery->edit_count);
@@ -535,13 +562,13 @@ static int publish(struct broker *broker, struct slice subject, const struct del
                                                    : broker->kept.len;
     int status;
 
-    if (broker->info.max_payload != 0 && len > broker->info.max_payload)
+    if (broker->info.max_payload != 0 && about->headers.len + len > broker->info.max_payload)
         return STDIO_BUS_EINVAL;
     if (waiting + len > BROKER_KEPT_MAX) {
         broker->counters.lost++;
         return STDIO_BUS_OK;
     }
-    nats_put_pub(&head, subject, slice_of(NULL, 0), len);
+    nats_put_pub(&head, about, len);
     if (head.failed) {
         status = STDIO_BUS_ERR;
     } else if (broker->state == BROKER_READY) {
@@ -566,7 +593,7 @@ int broker_publish(struct broker *broker, struct slice subject, const struct del
                                      .edits = delivery->edits,
                                      .edit_count = delivery->edit_count};
 
-    return publish(broker, subject, &message);
+    return publish(broker, &(struct nats_head){.subject = subject}, &message);
 }
 
 int broker_publish_text(struct broker *broker, struct slice subject, struct slice text)
@@ -574,6 +601,13 @@ int broker_publish_text(struct broker *broker, struct slice subject, struct slic
     const struct delivery delivery = {.bytes = text};
 
     return broker_publish(broker, subject, &delivery);
+}
+
+int broker_send(struct broker *broker, const struct nats_head *head, struct slice payload)
+{
+    const struct delivery delivery = {.bytes = payload};
+
+    return publish(broker, head, &delivery);
 }
 
 void broker_flush(struct broker *broker)
@@ -587,7 +621,6 @@ void broker_flush(struct broker *broker)
 void broker_start(struct broker *broker)
 {
     broker->fd = -1;
-    broker->random = siphash_random_key();
     broker->state = BROKER_WAITING;
     timer_init(&broker->timer, timer_expired, broker);
     for (char **server = broker->config->servers; *server != NULL; server++)
@@ -606,4 +639,5 @@ void broker_stop(struct broker *broker)
     broker->state = BROKER_CLOSED;
     stdio_bus_event_loop_stop_timer(broker->bus->loop, &broker->timer);
     json_text_free(&broker->kept);
+    hash_table_free(&broker->subscriptions);
 }

@@ -5,6 +5,7 @@
 
 #include <netinet/in.h>
 
+#include "base/hash_table.h"
 #include "bus/state.h"
 #include "endpoint/endpoint.h"
 #include "nats/protocol.h"
@@ -20,10 +21,19 @@ struct broker;
 
 /* Lives in its owner. The subject and the queue group are the owner's. */
 struct nats_subscription {
-    struct list_node link; /* broker->subscriptions */
     const char *subject, *queue;
-    uint64_t sid;
+    uint64_t sid; /* 0: it is not subscribed */
     void (*message)(struct nats_subscription *of, const struct nats_frame *frame);
+};
+
+/* An owner that acts on the connection. Lives there; either function may be NULL. */
+struct broker_watcher {
+    struct list_node link; /* broker->watchers */
+    /* The connection is ready: all is subscribed again, and what was kept is on its way. What was
+     * on its way when the connection before ended may be lost. */
+    void (*ready)(struct broker_watcher *watcher);
+    /* It was ready, and has ended. */
+    void (*lost)(struct broker_watcher *watcher);
 };
 
 struct broker_server {
@@ -54,13 +64,14 @@ struct broker {
     struct connection connection;
     enum broker_state state;
     struct broker_server servers[BROKER_SERVERS_MAX];
-    size_t server_count, at; /* the next one to try */
-    size_t tried;            /* servers since one was ready */
-    unsigned failures;       /* rounds of all servers since then */
-    int fd;                  /* BROKER_CONNECTING; else -1 */
-    struct timer timer;      /* of the state: the next attempt, its end, the next ping */
-    unsigned unanswered;     /* pings */
-    struct list subscriptions;
+    size_t server_count, at;         /* the next one to try */
+    size_t tried;                    /* servers since one was ready */
+    unsigned failures;               /* rounds of all servers since then */
+    int fd;                          /* BROKER_CONNECTING; else -1 */
+    struct timer timer;              /* of the state: the next attempt, its end, the next ping */
+    unsigned unanswered;             /* pings */
+    struct hash_table subscriptions; /* struct nats_subscription, by sid */
+    struct list watchers;            /* struct broker_watcher */
     uint64_t last_sid;
     struct nats_info info;
     struct json_text kept;            /* what is sent when the connection is ready */
@@ -70,14 +81,28 @@ struct broker {
 };
 
 /* Resolves the names of the servers, which may take time, and begins to connect. The struct is
- * zeroed but for the members above `connection`. */
+ * zeroed but for the members above `connection`, the watchers and `random`. */
 void broker_start(struct broker *broker);
 
 /* Closes the connection for good, and forgets what is kept. Idempotent. */
 void broker_stop(struct broker *broker);
 
-/* Subscribes, now and with each later connection. */
-void broker_subscribe(struct broker *broker, struct nats_subscription *subscription);
+static inline bool broker_is_ready(const struct broker *broker)
+{
+    return broker->state == BROKER_READY;
+}
+
+/* Adds a watcher; `ready` is not called for a connection that is ready. list_remove ends it. */
+static inline void broker_watch(struct broker *broker, struct broker_watcher *watcher)
+{
+    list_append(&broker->watchers, &watcher->link);
+}
+
+/* Subscribes, now and with each later connection. STDIO_BUS_ERR if out of memory; then it is not
+ * subscribed. */
+int broker_subscribe(struct broker *broker, struct nats_subscription *subscription);
+
+/* Idempotent. */
 void broker_unsubscribe(struct broker *broker, struct nats_subscription *subscription);
 
 /* Publishes a message, or keeps it until there is a connection. One that is longer than the server
@@ -85,6 +110,10 @@ void broker_unsubscribe(struct broker *broker, struct nats_subscription *subscri
  * (STDIO_BUS_ERR). A message for which there is no room is lost, and counted. */
 int broker_publish(struct broker *broker, struct slice subject, const struct delivery *delivery);
 int broker_publish_text(struct broker *broker, struct slice subject, struct slice text);
+
+/* The same with a reply's subject and headers, for bytes as they are. The headers count in what the
+ * server takes. */
+int broker_send(struct broker *broker, const struct nats_head *head, struct slice payload);
 
 /* Writes now what is queued. */
 void broker_flush(struct broker *broker);

@@ -141,7 +141,10 @@ int discovery_add(struct nats_export *export)
         name_subject(look, (enum scope)(i % SCOPES));
         look->subscription.subject = look->subject;
         look->subscription.message = answer;
-        broker_subscribe(&export->hub->broker, &look->subscription);
+        if (broker_subscribe(&export->hub->broker, &look->subscription) != STDIO_BUS_OK) {
+            discovery_remove(export);
+            return STDIO_BUS_ERR;
+        }
     }
     return STDIO_BUS_OK;
 }

@@ -43,17 +43,20 @@ static struct nats_export *make_export(struct nats_hub *hub, const char *id)
         return NULL;
     export->id = slice_copy(slice_of_text(id));
     export->subject = malloc(size);
-    if (export->id == NULL || export->subject == NULL) {
-        free(export->id);
-        free(export->subject);
-        free(export);
-        return NULL;
-    }
+    if (export->id == NULL || export->subject == NULL)
+        goto fail;
     snprintf(export->subject, size, "%s.rpc.%s", prefix, id);
     export->hub = hub;
     export->subscription.subject = export->subscription.queue = export->subject;
     export->subscription.message = nats_call_came;
-    return export;
+    if (broker_subscribe(&hub->broker, &export->subscription) == STDIO_BUS_OK)
+        return export;
+
+fail:
+    free(export->id);
+    free(export->subject);
+    free(export);
+    return NULL;
 }
 
 static void add_export(struct nats_hub *hub, const struct pool_config *pool)
@@ -67,7 +70,6 @@ static void add_export(struct nats_hub *hub, const struct pool_config *pool)
             return;
         }
         list_append(&hub->exports, &export->link);
-        broker_subscribe(&hub->broker, &export->subscription);
         if (discovery_add(export) != STDIO_BUS_OK)
             log_error(hub->bus->log, "nats", "out of memory: a pool is not seen as a service");
     }

@@ -34,8 +34,9 @@ static void *create(struct stdio_bus *bus)
     setup_hold(hub->setup);
     list_init(&hub->exports);
     list_init(&hub->calls);
-    list_init(&hub->broker.subscriptions);
+    list_init(&hub->broker.watchers);
     hub->broker.config = &hub->config;
+    hub->broker.random = siphash_random_key();
     hub->broker.fd = -1;
     hub->broker.state = BROKER_CLOSED;
     memset(&origin, 0, sizeof origin);

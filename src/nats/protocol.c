@@ -262,21 +262,19 @@ void nats_put_unsub(struct json_text *to, uint64_t sid)
     json_text_format(to, "UNSUB %llu\r\n", (unsigned long long)sid);
 }
 
-void nats_put_pub(struct json_text *to, struct slice subject, struct slice reply, size_t len)
+void nats_put_pub(struct json_text *to, const struct nats_head *head, size_t len)
 {
-    json_text_literal(to, "PUB ");
-    json_text_add(to, subject);
-    if (reply.data != NULL) {
-        json_text_literal(to, " ");
-        json_text_add(to, reply);
-    }
-    json_text_format(to, " %zu\r\n", len);
-}
+    bool has_headers = head->headers.data != NULL;
 
-void nats_put_hpub(struct json_text *to, struct slice subject, struct slice headers, size_t len)
-{
-    json_text_literal(to, "HPUB ");
-    json_text_add(to, subject);
-    json_text_format(to, " %zu %zu\r\n", headers.len, headers.len + len);
-    json_text_add(to, headers);
+    json_text_literal(to, has_headers ? "HPUB " : "PUB ");
+    json_text_add(to, head->subject);
+    if (head->reply.data != NULL) {
+        json_text_literal(to, " ");
+        json_text_add(to, head->reply);
+    }
+    if (has_headers)
+        json_text_format(to, " %zu", head->headers.len);
+    json_text_format(to, " %zu\r\n", head->headers.len + len);
+    if (has_headers)
+        json_text_add(to, head->headers);
 }

@@ -66,10 +66,14 @@ void nats_put_connect(struct json_text *to, const struct nats_login *login);
 void nats_put_sub(struct json_text *to, const char *subject, const char *queue, uint64_t sid);
 void nats_put_unsub(struct json_text *to, uint64_t sid);
 
-/* The line of PUB for this number of bytes, which follow, and then CRLF. reply.data NULL: none. */
-void nats_put_pub(struct json_text *to, struct slice subject, struct slice reply, size_t len);
+/* What precedes a payload. */
+struct nats_head {
+    struct slice subject;
+    struct slice reply;   /* data NULL: none */
+    struct slice headers; /* whole lines and the empty one; data NULL: none */
+};
 
-/* The line of HPUB and the headers, whole lines and the empty one; `len` bytes and CRLF follow. */
-void nats_put_hpub(struct json_text *to, struct slice subject, struct slice headers, size_t len);
+/* The line of PUB or HPUB and the headers, for this number of bytes, which follow, and CRLF. */
+void nats_put_pub(struct json_text *to, const struct nats_head *head, size_t len);
 
 #endif

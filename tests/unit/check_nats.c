@@ -193,6 +193,7 @@ TEST(client_sends)
 {
     const struct nats_login login = {"n", "1", {"u", 1}, {"p\"", 2}, {NULL, 0}};
     const struct nats_login token = {"n", "1", {NULL, 0}, {NULL, 0}, {"t", 1}};
+    struct nats_head head = {.subject = slice_of_text("a")};
     struct json_text text = {.len = 0};
 
     nats_put_connect(&text, &login);
@@ -200,9 +201,13 @@ TEST(client_sends)
     nats_put_sub(&text, "a.b", NULL, 1);
     nats_put_sub(&text, "a.b", "q", 2);
     nats_put_unsub(&text, 2);
-    nats_put_pub(&text, slice_of_text("a"), slice_of(NULL, 0), 5);
-    nats_put_pub(&text, slice_of_text("a"), slice_of_text("r"), 0);
-    nats_put_hpub(&text, slice_of_text("a"), slice_of_text("NATS/1.0\r\n\r\n"), 3);
+    nats_put_pub(&text, &head, 5);
+    head.reply = slice_of_text("r");
+    nats_put_pub(&text, &head, 0);
+    head.headers = slice_of_text("NATS/1.0\r\n\r\n");
+    nats_put_pub(&text, &head, 3);
+    head.reply = slice_of(NULL, 0);
+    nats_put_pub(&text, &head, 0);
     json_text_add(&text, slice_of("", 1));
     ck_assert(!text.failed);
 #define CONNECT                                                                                    \
@@ -212,6 +217,7 @@ TEST(client_sends)
                                         "\"auth_token\":\"t\"}\r\n"
                                         "SUB a.b 1\r\nSUB a.b q 2\r\nUNSUB 2\r\n"
                                         "PUB a 5\r\nPUB a r 0\r\n"
-                                        "HPUB a 12 15\r\nNATS/1.0\r\n\r\n");
+                                        "HPUB a r 12 15\r\nNATS/1.0\r\n\r\n"
+                                        "HPUB a 12 12\r\nNATS/1.0\r\n\r\n");
     json_text_free(&text);
 }
