@@ -5,6 +5,7 @@
 #include "bus/replay.h"
 #include "bus/state.h"
 #include "process/pool.h"
+#include "router/eras.h"
 #include "router/waiting.h"
 
 #define LOOKS 4 /* in idle_stop_sec */
@@ -113,6 +114,8 @@ static void renew_pool(struct stdio_bus *bus, struct pool *pool)
     }
     if (!is_used)
         pool_forget(pool);
+    else
+        eras_forget(&pool->group);
 }
 
 void sleep_renew(struct stdio_bus *bus)

@@ -17,7 +17,7 @@ void sleep_look(void *user_data);
 
 /* The programs of all servers may have changed: those that are asleep and have clients are woken,
  * which compares their lists with the remembered ones; what is remembered of a pool without
- * processes and clients is forgotten. */
+ * processes and clients is forgotten, and in any pool that the server refuses the stateless era. */
 void sleep_renew(struct stdio_bus *bus);
 
 /* No message comes any more from the process there was. */

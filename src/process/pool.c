@@ -14,10 +14,16 @@
 
 #define FAILURE_DELAY_MAX_MS 3000 /* while a client waits */
 
-void pool_forget(struct pool *pool)
+static void forget_answers(struct pool *pool)
 {
     remembered_clear(&pool->remembered);
     fresh_clear(&pool->fresh);
+}
+
+void pool_forget(struct pool *pool)
+{
+    forget_answers(pool);
+    eras_forget(&pool->group);
 }
 
 /* Where clients share no handshake, nothing of one client's is given to another. */
@@ -28,7 +34,7 @@ static void set_memory(struct pool *pool, const struct pool_mode *mode)
     pool->stateless.fresh =
         pool->group.remembered != NULL && pool->stateless.mixes_clients ? &pool->fresh : NULL;
     if (pool->group.remembered == NULL)
-        pool_forget(pool);
+        forget_answers(pool);
 }
 
 struct pool *pool_create(const struct pool_config *config, struct router *router)
@@ -158,7 +164,7 @@ void pool_destroy(struct pool *pool)
         free_worker(list_entry(node, struct worker, link));
     group_free(&pool->group);
     group_free(&pool->stateless);
-    pool_forget(pool);
+    forget_answers(pool);
     setup_release(pool->setup);
     free(pool->failure_data);
     free(pool);

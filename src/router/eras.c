@@ -3,6 +3,7 @@
 #include "router/eras.h"
 
 #include "router/affinity.h"
+#include "router/remembered.h"
 #include "router/waiting.h"
 
 #define STATELESS_CODES_LAST (-32020)
@@ -148,6 +149,27 @@ static void refuse_era(struct router *router, struct group *stateless)
     }
 }
 
+/* Only what the server has said: one that ends or is silent may do that for another reason. */
+static void set_remembered(struct group *handshake, bool refuses)
+{
+    if (handshake->remembered != NULL)
+        remembered_set_era(handshake->remembered, refuses);
+}
+
+void eras_forget(struct group *group)
+{
+    set_remembered(group, false);
+    if (group->other_era != NULL && group->other_era->support == ERA_REFUSED)
+        group->other_era->support = ERA_UNKNOWN;
+}
+
+void eras_recall(struct group *group)
+{
+    if (group->other_era != NULL && group->remembered != NULL &&
+        group->remembered->refuses_stateless)
+        group->other_era->support = ERA_REFUSED;
+}
+
 void eras_join_worker(struct group *group, struct peer *worker)
 {
     if (worker->pool == group)
@@ -169,9 +191,11 @@ bool eras_probe_answered(struct router *router, struct peer *worker, const struc
     if (stateless->support == ERA_SERVED)
         return true;
     if (!answer->has_result && !is_stateless_error(answer)) {
+        set_remembered(stateless->other_era, true);
         refuse_era(router, stateless);
         return false;
     }
+    set_remembered(stateless->other_era, false);
     stateless->support = ERA_SERVED;
     return true;
 }

@@ -56,6 +56,13 @@ static inline bool eras_ends(const struct peer *worker)
     return worker->pool->support != ERA_SERVED;
 }
 
+/* The server may be another one than that which has refused the stateless era: the next client of
+ * that era has it asked again. The group is the handshake era's, or that of a pool of one era. */
+void eras_forget(struct group *group);
+
+/* The server has refused it to a daemon before (router/remembered.h). The group is the same. */
+void eras_recall(struct group *group);
+
 /* The worker's process has ended. Returns whether that is no failure: the process was tried with
  * the stateless era, and ended for that. */
 bool eras_worker_ended(struct router *router, struct peer *worker);

@@ -209,6 +209,8 @@ bool from_memory_renew(struct handshake *handshake, const struct message *answer
         return false;
     changed = remembered_set_version(pool->remembered,
                                      slice_of(handshake->begun, handshake->begun_len), answer);
+    if (changed)
+        eras_forget(pool);
     report(handshake);
     return changed;
 }
@@ -244,11 +246,13 @@ bool from_memory_is_settled(const struct group *pool)
 void from_memory_learn(const struct handshake *handshake, const struct version *version,
                        const struct message *answer)
 {
-    struct remembered *remembered = handshake->worker->pool->remembered;
+    struct group *pool = handshake->worker->pool;
 
-    if (remembered == NULL || version->state != VERSION_ANSWERED || handshake->lost)
+    if (pool->remembered == NULL || version->state != VERSION_ANSWERED || handshake->lost)
         return;
-    (void)remembered_set_version(remembered, slice_of(version->name, version->name_len), answer);
+    if (remembered_set_version(pool->remembered, slice_of(version->name, version->name_len),
+                               answer))
+        eras_forget(pool);
     report(handshake);
 }
 

@@ -63,12 +63,15 @@ void remembered_move(struct remembered *to, struct remembered *from)
         list_append(&to->versions, node);
     for (int i = 0; i < REMEMBERED_LISTS; i++)
         move_pages(&to->lists[i], &from->lists[i]);
+    to->refuses_stateless = from->refuses_stateless;
+    from->refuses_stateless = false;
     note_change(to);
 }
 
 void remembered_clear(struct remembered *remembered)
 {
     note_change(remembered);
+    remembered->refuses_stateless = false;
     versions_forget(&remembered->versions, true);
     for (int i = 0; i < REMEMBERED_LISTS; i++)
         forget_pages(&remembered->lists[i]);
@@ -78,6 +81,14 @@ void remembered_refuse(struct remembered *remembered)
 {
     remembered_clear(remembered);
     remembered->unfit = true;
+}
+
+void remembered_set_era(struct remembered *remembered, bool refuses_stateless)
+{
+    if (remembered->unfit || remembered->refuses_stateless == refuses_stateless)
+        return;
+    remembered->refuses_stateless = refuses_stateless;
+    note_change(remembered);
 }
 
 /* --- initialize --- */
@@ -484,7 +495,7 @@ static void archive_page(struct archive *archive, void *owner, void *item)
 void remembered_archive(struct remembered *remembered, struct archive *archive)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_FLAGS(struct remembered, unfit),
+        ARCHIVE_FLAGS(struct remembered, unfit, refuses_stateless),
     };
 
     archive_mark(archive, "remembered");

@@ -31,6 +31,7 @@ struct remembered {
     struct remembered_pages lists[REMEMBERED_LISTS];
     bool failed;      /* memory was lacking: something is not remembered. The owner resets it */
     uint64_t edition; /* another one after each change */
+    bool refuses_stateless; /* the server has answered that it does not know the stateless era */
     bool unfit; /* the server asks its client something that depends on the client: nothing of it is
                  * given to another one, ever */
 };
@@ -42,6 +43,9 @@ void remembered_clear(struct remembered *remembered);
 
 /* Forgets all, and remembers nothing any more. */
 void remembered_refuse(struct remembered *remembered);
+
+/* What the server has answered to a server/discover of the daemon's own. */
+void remembered_set_era(struct remembered *remembered, bool refuses_stateless);
 
 /* Whether nothing could be given to a client. */
 static inline bool remembered_is_empty(const struct remembered *remembered)

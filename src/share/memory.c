@@ -17,10 +17,11 @@
 #include "bus/state.h"
 #include "config/command.h"
 #include "process/pool.h"
+#include "router/eras.h"
 #include "router/from_memory.h"
 
 /* Another one whenever remembered_archive saves anything else. */
-#define FORM "stdio_bus memory 1\n"
+#define FORM "stdio_bus memory 2\n"
 #define PAUSE_MS 50   /* after a change: there may be others */
 #define APART_MS 1000 /* two writes */
 
@@ -183,6 +184,7 @@ void memory_attach(struct memory *memory, struct stdio_bus *bus)
     if (remembered_is_empty(&memory->read))
         return;
     remembered_move(pool->group.remembered, &memory->read);
+    eras_recall(&pool->group);
     memory->edition = pool->group.remembered->edition;
     log_info(memory->log, "",
              "what the server has answered is remembered: a message that needs a "

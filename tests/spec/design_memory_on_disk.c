@@ -20,7 +20,11 @@
 #define CHANGED "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}"
 #define NAME_MAX_LEN 256
 
+#define ERA "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'}"
+#define ASKED "asked whether its server serves the stateless era"
+
 static const char *dir, *lists_path, *program_path;
+static const char *discover = ""; /* what the server does with server/discover */
 
 static void write_file(const char *path, const char *text, mode_t mode)
 {
@@ -47,8 +51,8 @@ static const char *program(void)
     program_path = test_format("%s/server", dir);
     write_file(program_path,
                test_format("#!/bin/sh\ntest ! -e '%s/gone' || { echo it is gone >&2; exit 3; }\n"
-                           "exec '%s' --lists '%s'\n",
-                           dir, worker != NULL ? worker : "./test_worker", lists_path),
+                           "exec '%s' --lists '%s' --discover '%s'\n",
+                           dir, worker != NULL ? worker : "./test_worker", lists_path, discover),
                0700);
     return program_path;
 }
@@ -314,6 +318,68 @@ TEST_ROWS(design_memory_on_disk_is_forgotten, 2)
     sharer = JOIN(.share = "--share=tools");
     initialize(sharer);
     ck_assert_uint_eq(share_logged("a message that needs a process"), 0);
+    end_daemon(sharer);
+}
+
+/* As a client that speaks both eras begins. */
+static void expect_refused_era(const struct sharer *sharer)
+{
+    client_send(sharer->client, "{'id':'e','method':'server/discover','params':{" ERA "}}");
+    client_error(sharer->client, "'e'", -32601, "server/discover");
+}
+
+static struct sharer *join_refused(void)
+{
+    struct sharer *sharer = JOIN(.idle_exit = "5");
+    expect_refused_era(sharer);
+    initialize(sharer);
+    expect_tool(sharer, "one");
+    return sharer;
+}
+
+/* row: the server answers that it does not know it; it ends, perhaps for another reason. */
+TEST_ROWS(design_memory_on_disk_of_a_server_without_the_stateless_era, 2)
+{
+    struct sharer *sharer;
+    discover = row == 0 ? "error" : "exit";
+    set_tool("one");
+    sharer = join_refused();
+    WAIT_UNTIL(memory_file() != NULL, "nothing is remembered");
+    end_daemon(sharer);
+    sharer = join_refused();
+    if (row == 0)
+        expect_not_started();
+    ck_assert_uint_eq(share_logged(ASKED), (size_t)row + 1);
+    end_daemon(sharer);
+}
+
+/* A server of another version may serve it. row: one that answers initialize in another way; one
+ * that was forgotten. */
+TEST_ROWS(design_memory_on_disk_asks_for_the_stateless_era_again, 2)
+{
+    static const char *const forget[] = {"--forget", "tools", NULL};
+    struct sharer *sharer;
+    discover = "error";
+    set_tool("one");
+    sharer = JOIN(.share = "--share=tools");
+    expect_refused_era(sharer);
+    initialize(sharer);
+    WAIT_UNTIL(memory_file() != NULL, "nothing is remembered");
+    if (row == 0) {
+        end_daemon(sharer);
+        sharer = JOIN(.share = "--share=tools");
+        client_send(sharer->client,
+                    "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{" OF(
+                        "2025-11-25") ",'result':{" OF("2025-11-25") ",'other':1}}}");
+        client_result(sharer->client, "0");
+        client_send(sharer->client, INITIALIZED);
+        client_pid(sharer->client, "1", NULL);
+    } else {
+        share_run(forget, 0);
+    }
+    ck_assert_uint_eq(share_logged(ASKED), 1);
+    expect_refused_era(sharer);
+    ck_assert_uint_eq(share_logged(ASKED), 2);
     end_daemon(sharer);
 }
 

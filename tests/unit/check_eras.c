@@ -3,6 +3,7 @@
 
 #include "pool_mode_fixture.h"
 #include "router/eras.h"
+#include "router/remembered.h"
 
 #define MCP "'io.modelcontextprotocol/"
 #define PROTOCOL MCP "protocolVersion':'2026-07-28'"
@@ -223,6 +224,48 @@ TEST_ROWS(eras_probe_is_answered, 2 * COUNT(answers))
     } else {
         ck_assert_ptr_eq(give(a, first)->decision.to, &workers[2]);
     }
+}
+
+/* For a daemon that comes later: what the server has said, until it may be another one. */
+TEST_ROWS(eras_refusal_is_remembered, COUNT(answers))
+{
+    bool refuses = answers[row].support == ERA_REFUSED;
+    struct remembered remembered;
+    struct peer *a = add_client();
+
+    remembered_init(&remembered);
+    add_eras(2, CLIENTS_STICKY);
+    handshake->remembered = &remembered;
+    give(a, CALL("1"));
+    answer_probe(&workers[1], answers[row].answer);
+    ck_assert(remembered.refuses_stateless == refuses);
+    ck_assert_uint_eq(remembered.edition, refuses);
+    stateless->support = ERA_UNKNOWN;
+    eras_recall(handshake);
+    ck_assert_int_eq(stateless->support, refuses ? ERA_REFUSED : ERA_UNKNOWN);
+    eras_forget(handshake);
+    ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
+    ck_assert(!remembered.refuses_stateless);
+    remembered_refuse(&remembered);
+    remembered_set_era(&remembered, true);
+    ck_assert(!remembered.refuses_stateless);
+}
+
+/* It may have another reason to end, or to be silent. */
+TEST_ROWS(eras_refusal_that_the_server_has_not_said, 2)
+{
+    struct remembered remembered;
+
+    remembered_init(&remembered);
+    add_eras(2, CLIENTS_STICKY);
+    handshake->remembered = &remembered;
+    give(add_client(), CALL("1"));
+    if (row == 0)
+        end_process(&workers[1]);
+    else
+        expire_probe(&workers[1]);
+    ck_assert_int_eq(stateless->support, ERA_REFUSED);
+    ck_assert(!remembered.refuses_stateless);
 }
 
 /* The process is of the stateless era, although its client has left. */

@@ -256,8 +256,12 @@ TEST(answer_to_initialize_is_compared)
     ck_assert_int_eq(message_from_scan(&message, slice_of(other, sizeof other - 1), &scanner.fields,
                                        &scratch),
                      MESSAGE_OK);
+    remembered_set_era(&remembered, true);
     ck_assert(from_memory_renew(worker->handshake, &message));
+    ck_assert(!remembered.refuses_stateless);
+    remembered_set_era(&remembered, true);
     ck_assert(!from_memory_renew(worker->handshake, &message));
+    ck_assert(remembered.refuses_stateless);
     message.has_result = false; /* an error */
     ck_assert(!from_memory_renew(worker->handshake, &message));
     ck_assert_ptr_null(remembered_version(&remembered, slice_of("v", 1)));

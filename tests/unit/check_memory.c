@@ -40,6 +40,7 @@ static void fill(struct remembered *remembered)
     remembered_init(remembered);
     read_message(&message, INITIALIZED);
     remembered_set_version(remembered, slice_of_text("v"), &message);
+    remembered_set_era(remembered, true);
     remembering_init(&remembering);
     remembering.wanted = 1u << REMEMBERED_TOOLS;
     ck_assert_ptr_nonnull(remembering_next(&remembering, &cursor));
@@ -89,6 +90,7 @@ static const char *load(struct slice bytes, bool *is_empty)
     problem = memory_load(&remembered, NAME, slice_of(copy, bytes.len));
     *is_empty = remembered_is_empty(&remembered);
     ck_assert(!remembered.unfit);
+    ck_assert(!*is_empty || !remembered.refuses_stateless);
     remembered_clear(&remembered);
     free(copy);
     return problem;
@@ -103,6 +105,7 @@ TEST(memory_is_loaded)
     remembered_init(&remembered);
     ck_assert_ptr_null(memory_load(&remembered, NAME, bytes));
     ck_assert_ptr_nonnull(remembered_version(&remembered, slice_of_text("v")));
+    ck_assert(remembered.refuses_stateless);
     read_message(&message, "{\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"2\"}}\n");
     ck_assert(slice_is(remembered_page(&remembered, &message)->line, TOOLS("two", "")));
     remembered_clear(&remembered);
