@@ -228,6 +228,7 @@ static bool writable(int fd)
 /* One write that does not block. Returns the bytes written. */
 static size_t write_now(struct log *log, const char *bytes, size_t len)
 {
+    struct iovec piece = {(char *)bytes, len};
     ssize_t written;
 
     if (log->output == LOG_DATAGRAMS)
@@ -235,10 +236,12 @@ static size_t write_now(struct log *log, const char *bytes, size_t len)
     do {
         if (log->output == LOG_SOCKET)
             written = send(log->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-        else if (log->output == LOG_OWN || writable(log->fd))
-            written = write(log->fd, bytes, len);
-        else
+        else if (log->output != LOG_OWN && !writable(log->fd))
             return 0;
+        else if (log->writes != NULL)
+            written = log->writes(log->fd, &piece, 1);
+        else
+            written = write(log->fd, bytes, len);
     } while (written < 0 && errno == EINTR);
     return written > 0 ? (size_t)written : 0;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "base/datagram.h"
 #include "base/log_line.h"
@@ -50,6 +51,9 @@ enum log_output {
     LOG_CALLS      /* a call for each line */
 };
 
+/* Writes as writev does, whose errors it has. */
+typedef ssize_t writev_fn(int fd, const struct iovec *pieces, int count);
+
 /* Gets a line: "[worker=2 pid=71] text", without a newline, printable. */
 typedef void log_line_fn(void *user_data, enum log_level level, const char *line);
 
@@ -57,12 +61,13 @@ typedef void log_line_fn(void *user_data, enum log_level level, const char *line
 typedef void log_watch_fn(void *user_data, enum log_level level, const char *context,
                           const char *text);
 
-/* All members but level are private to log.c. */
+/* All members but level and writes are private to log.c. */
 struct log {
     enum log_level level;
     enum log_format format;
     const char *path; /* NULL: none */
     int fd;
+    writev_fn *writes; /* in place of write; NULL: write */
     enum log_output output;
     bool torn; /* the last line was written in part: the next one starts with a newline */
     struct datagram system;

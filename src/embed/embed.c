@@ -32,15 +32,13 @@ static const struct service *const services[] = {&host_service, NULL};
 /* --- the state --- */
 
 /* The core works on behalf of the host: no function of the bus may be called until leave. */
-static void enter(struct host *host, struct sigpipe *sigpipe)
+static void enter(struct host *host)
 {
     host->inside++;
-    sigpipe_block(sigpipe);
 }
 
-static void leave(struct host *host, const struct sigpipe *sigpipe)
+static void leave(struct host *host)
 {
-    sigpipe_restore(sigpipe);
     host->inside--;
 }
 
@@ -171,9 +169,9 @@ static void take_line(void *user_data, enum log_level level, const char *line)
     struct host *host = user_data;
     const stdio_bus_options_t *options = &host->options;
 
-    host->inside++;
+    enter(host);
     options->on_log(host->bus, (int)level, line, options->user_data);
-    host->inside--;
+    leave(host);
 }
 
 static void open_log(struct host *host)
@@ -189,6 +187,7 @@ static void open_log(struct host *host)
         log_open_calls(&host->log, take_line, host, level);
     else
         log_open(&host->log, STDERR_FILENO, level);
+    host->log.writes = sigpipe_writev;
 }
 
 static void free_host(struct host *host)
@@ -286,7 +285,6 @@ static int start(struct host *host)
 int stdio_bus_start(stdio_bus_t *bus)
 {
     struct host *host = bus != NULL ? host_of(bus) : NULL;
-    struct sigpipe sigpipe;
     int status;
 
     if (host == NULL)
@@ -294,9 +292,9 @@ int stdio_bus_start(stdio_bus_t *bus)
     if (host->in_callback ||
         check_state(host, STDIO_BUS_STATE_CREATED, STDIO_BUS_STATE_CREATED) != STDIO_BUS_OK)
         return STDIO_BUS_ERR_STATE;
-    enter(host, &sigpipe);
+    enter(host);
     status = start(host);
-    leave(host, &sigpipe);
+    leave(host);
     (void)host_call_back(host, true);
     arm(host);
     return status;
@@ -305,7 +303,6 @@ int stdio_bus_start(stdio_bus_t *bus)
 int stdio_bus_stop(stdio_bus_t *bus, int timeout_sec)
 {
     struct host *host = bus != NULL ? host_of(bus) : NULL;
-    struct sigpipe sigpipe;
 
     if (host == NULL)
         return STDIO_BUS_ERR_INVALID;
@@ -313,12 +310,12 @@ int stdio_bus_stop(stdio_bus_t *bus, int timeout_sec)
         return STDIO_BUS_ERR_STATE;
     if (host->state != STDIO_BUS_STATE_RUNNING)
         return STDIO_BUS_OK;
-    enter(host, &sigpipe);
+    enter(host);
     host->state = STDIO_BUS_STATE_STOPPING;
     if (timeout_sec >= 0)
         host->setup->config.limits.drain_timeout_sec = (unsigned)timeout_sec;
     bus_stop(bus);
-    leave(host, &sigpipe);
+    leave(host);
     arm(host);
     return STDIO_BUS_OK;
 }
@@ -326,7 +323,6 @@ int stdio_bus_stop(stdio_bus_t *bus, int timeout_sec)
 void stdio_bus_destroy(stdio_bus_t *bus)
 {
     struct host *host = bus != NULL ? host_of(bus) : NULL;
-    struct sigpipe sigpipe;
 
     if (host == NULL)
         return;
@@ -336,12 +332,10 @@ void stdio_bus_destroy(stdio_bus_t *bus)
                                    host->options.user_data);
         return;
     }
-    sigpipe_block(&sigpipe);
     log_close(&host->log); /* from here on no callback is called */
     log_open(&host->log, -1, LOG_LEVEL_ERROR);
     bus_destroy(bus);
     free_host(host);
-    sigpipe_restore(&sigpipe);
 }
 
 /* --- rounds and messages --- */
@@ -350,23 +344,21 @@ void stdio_bus_destroy(stdio_bus_t *bus)
 static void flush(struct host *host)
 {
     struct transport *transport = &host->bus->transport;
-    struct sigpipe sigpipe;
 
     if (list_empty(&transport->dirty))
         return;
-    enter(host, &sigpipe);
+    enter(host);
     connection_flush_all(transport);
-    leave(host, &sigpipe);
+    leave(host);
 }
 
 static int step(struct host *host, int timeout_ms)
 {
-    struct sigpipe sigpipe;
     int count;
 
-    enter(host, &sigpipe);
+    enter(host);
     count = step_core(host, host->events.count > 0 ? 0 : timeout_ms);
-    leave(host, &sigpipe);
+    leave(host);
     count += host_call_back(host, false);
     flush(host);
     arm(host);
@@ -394,9 +386,9 @@ int stdio_bus_ingest(stdio_bus_t *bus, const char *msg, size_t len)
         return STDIO_BUS_ERR_INVALID;
     if (check_state(host, STDIO_BUS_STATE_RUNNING, STDIO_BUS_STATE_RUNNING) != STDIO_BUS_OK)
         return STDIO_BUS_ERR_STATE;
-    host->inside++;
+    enter(host);
     status = host_ingest(host, slice_of(msg, len));
-    host->inside--;
+    leave(host);
     if (host->in_callback) /* its step writes */
         return status;
     flush(host);
@@ -410,7 +402,6 @@ int stdio_bus_register_embedded_worker(stdio_bus_t *bus, int fd_to_worker, int f
                                        const char *pool_id)
 {
     struct host *host = bus != NULL ? host_of(bus) : NULL;
-    struct sigpipe sigpipe;
     int status;
 
     if (host == NULL || fd_to_worker < 0 || fd_from_worker < 0 || pool_id == NULL ||
@@ -418,9 +409,9 @@ int stdio_bus_register_embedded_worker(stdio_bus_t *bus, int fd_to_worker, int f
         return STDIO_BUS_ERR_INVALID;
     if (check_state(host, STDIO_BUS_STATE_RUNNING, STDIO_BUS_STATE_RUNNING) != STDIO_BUS_OK)
         return STDIO_BUS_ERR_STATE;
-    enter(host, &sigpipe);
+    enter(host);
     status = embedded_worker_add(host, fd_to_worker, fd_from_worker, pool_id);
-    leave(host, &sigpipe);
+    leave(host);
     arm(host);
     return status;
 }
@@ -428,16 +419,15 @@ int stdio_bus_register_embedded_worker(stdio_bus_t *bus, int fd_to_worker, int f
 int stdio_bus_unregister_embedded_worker(stdio_bus_t *bus, int worker_id)
 {
     struct host *host = bus != NULL ? host_of(bus) : NULL;
-    struct sigpipe sigpipe;
     int status;
 
     if (host == NULL)
         return STDIO_BUS_ERR_INVALID;
     if (check_state(host, STDIO_BUS_STATE_RUNNING, STDIO_BUS_STATE_STOPPING) != STDIO_BUS_OK)
         return STDIO_BUS_ERR_STATE;
-    enter(host, &sigpipe);
+    enter(host);
     status = embedded_worker_remove(host, worker_id);
-    leave(host, &sigpipe);
+    leave(host);
     arm(host);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "bus/deliver.h"
 #include "bus/workers.h"
+#include "embed/sigpipe.h"
 #include "router/decision.h"
 #include "router/departure.h"
 #include "router/to_worker.h"
@@ -263,6 +264,7 @@ void *host_create(struct stdio_bus *bus)
     host->bus = bus;
     if (waker_open(&host->waker, bus->loop) != STDIO_BUS_OK)
         return NULL;
+    bus->transport.writes = sigpipe_writev;
     host->events.queue.account = &bus->transport.shares[true].queued;
     endpoint->ops = &host_ops;
     endpoint->bus = bus;

@@ -2,7 +2,10 @@
 
 #include "embed/sigpipe.h"
 
-#include <stddef.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <unistd.h>
 
 static bool is_pending(void)
 {
@@ -11,34 +14,27 @@ static bool is_pending(void)
     return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
 }
 
-static void only(sigset_t *set)
+/* In two system calls beside the write, as long as the pipe has a reader. */
+ssize_t sigpipe_writev(int fd, const struct iovec *pieces, int count)
 {
-    (void)sigemptyset(set);
-    (void)sigaddset(set, SIGPIPE);
-}
+    bool is_blocked, was_blocked, was_pending;
+    sigset_t set, before;
+    ssize_t written;
+    int error, signo;
 
-void sigpipe_block(struct sigpipe *sigpipe)
-{
-    struct sigaction action;
-    sigset_t set;
-
-    sigpipe->blocked = false;
-    if ((sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_IGN) || is_pending())
-        return;
-    only(&set);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGPIPE);
     /* As a call for a program with threads: each system gives the thread's mask. */
-    sigpipe->blocked = sigprocmask(SIG_BLOCK, &set, &sigpipe->mask) == 0;
-}
-
-void sigpipe_restore(const struct sigpipe *sigpipe)
-{
-    sigset_t set;
-    int signo;
-
-    if (!sigpipe->blocked)
-        return;
-    only(&set);
-    if (is_pending())
+    is_blocked = sigprocmask(SIG_BLOCK, &set, &before) == 0;
+    was_blocked = is_blocked && sigismember(&before, SIGPIPE) == 1;
+    was_pending = was_blocked && is_pending();
+    written = count == 1 ? write(fd, pieces[0].iov_base, pieces[0].iov_len)
+                         : writev(fd, pieces, count);
+    error = errno;
+    if (written < 0 && error == EPIPE && is_blocked && !was_pending && is_pending())
         (void)sigwait(&set, &signo);
-    (void)sigprocmask(SIG_SETMASK, &sigpipe->mask, NULL);
+    if (is_blocked && !was_blocked)
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
 }

@@ -3,18 +3,10 @@
 #ifndef STDIO_BUS_EMBED_SIGPIPE_H
 #define STDIO_BUS_EMBED_SIGPIPE_H
 
-#include <signal.h>
-#include <stdbool.h>
+#include "base/log.h"
 
-struct sigpipe {
-    bool blocked;
-    sigset_t mask; /* of the thread before */
-};
-
-/* Blocks SIGPIPE in this thread, unless the host ignores it or has it pending already. */
-void sigpipe_block(struct sigpipe *sigpipe);
-
-/* Takes one that came since, and puts the mask back. */
-void sigpipe_restore(const struct sigpipe *sigpipe);
+/* A writev_fn during which SIGPIPE is blocked in this thread. One that the write raises is taken;
+ * one that was pending before stays. */
+ssize_t sigpipe_writev(int fd, const struct iovec *pieces, int count);
 
 #endif

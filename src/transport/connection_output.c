@@ -118,8 +118,11 @@ static int write_some(struct connection *connection)
 
     for (i = 0; i < count; i++)
         offered += pieces[i].iov_len;
-    written = count == 1 ? write(connection->fd_out, pieces[0].iov_base, pieces[0].iov_len)
-                         : writev(connection->fd_out, pieces, count); /* costs more */
+    if (connection->transport->writes != NULL)
+        written = connection->transport->writes(connection->fd_out, pieces, count);
+    else
+        written = count == 1 ? write(connection->fd_out, pieces[0].iov_base, pieces[0].iov_len)
+                             : writev(connection->fd_out, pieces, count); /* costs more */
     if (written < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? STDIO_BUS_EAGAIN
                                                                          : STDIO_BUS_ERR;

@@ -54,6 +54,7 @@ struct transport {
     struct memory_share shares[2]; /* of what clients send, of what workers send */
     bool is_tight;                 /* most of max_memory is used: queues are full at less */
     bool is_awaited;               /* workers wait for the memory of long messages */
+    writev_fn *writes;             /* in place of write and writev; NULL: those */
 };
 
 enum connection_failure {

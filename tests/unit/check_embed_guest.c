@@ -160,16 +160,60 @@ TEST(process_is_left_as_it_was)
     ck_assert(limit_after.rlim_cur == limit_before.rlim_cur);
 }
 
-/* Its stdin is closed: writing to it raises SIGPIPE, which would end this program. */
-TEST(sigpipe_does_not_reach_the_program)
+static bool sigpipe_is_pending(void)
 {
-    (void)signal(SIGPIPE, SIG_DFL);
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+}
+
+/* Its stdin is closed: writing to it raises SIGPIPE, which would end this program. */
+static void write_to_closed_stdin(void)
+{
     embed_init(&embed, 1, "", "");
     embed_start(&embed);
     EMBED_SEND(&embed, "{'id':1,'method':'close_stdin'}");
     (void)embed_message(&embed);
     (void)embed_ingest(&embed, "{'id':2,'method':'echo'}");
     embed_await(&embed, "worker 1 restarting");
+}
+
+/* 1: the program ignores the signal; 2: it blocks it; 3: and one of its own is pending. */
+TEST_ROWS(sigpipe_does_not_reach_the_program, 4)
+{
+    sigset_t set, now;
+
+    (void)signal(SIGPIPE, row == 1 ? SIG_IGN : SIG_DFL);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGPIPE);
+    if (row >= 2)
+        (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    if (row == 3)
+        (void)raise(SIGPIPE);
+    write_to_closed_stdin();
+    (void)sigprocmask(SIG_SETMASK, NULL, &now);
+    ck_assert_int_eq(sigismember(&now, SIGPIPE), row >= 2);
+    ck_assert_int_eq(sigpipe_is_pending(), row == 3);
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Without on_log the lines go to stderr, whose reader is gone. */
+TEST(sigpipe_of_the_log_does_not_reach_the_program)
+{
+    int ends[2], saved = dup(STDERR_FILENO);
+
+    (void)signal(SIGPIPE, SIG_DFL);
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    embed_init(&embed, 1, "", "");
+    embed.options.on_log = NULL;
+    embed_start(&embed);
+    embed_stop(&embed);
+    ck_assert_int_eq(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+    close(saved);
 }
 
 /* A child of the program that is none of the bus's is the program's to wait for. */
