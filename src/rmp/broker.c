@@ -75,6 +75,11 @@ void rmp_broker_bound(struct rmp_broker *broker, size_t subscription_bytes, size
     broker->memory.max[RMP_KEYS] = key_bytes;
 }
 
+void rmp_broker_observe(struct rmp_broker *broker, struct rmp_observer *observer)
+{
+    rmp_topics_observe(&broker->topics, observer);
+}
+
 static void free_waits(struct list *waits)
 {
     while (!list_empty(waits))

@@ -27,6 +27,7 @@
 
 #include "base/slice.h"
 #include "rmp/memory.h"
+#include "rmp/observer.h"
 #include "rmp/peer.h"
 
 #define RMP_NO_DEADLINE UINT64_MAX
@@ -42,6 +43,10 @@ void rmp_broker_bound(struct rmp_broker *broker, size_t subscription_bytes, size
 /* Frees all that waits and all subscriptions. Peers that have not left may be freed afterwards
  * without leaving. NULL is allowed. */
 void rmp_broker_free(struct rmp_broker *broker);
+
+/* From now on the observer hears of topics and publications; of the topics that are there, it hears
+ * at once. NULL: none does. Before rmp_broker_free there must be none. */
+void rmp_broker_observe(struct rmp_broker *broker, struct rmp_observer *observer);
 
 /* --- peers --- */
 

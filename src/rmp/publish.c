@@ -10,8 +10,6 @@
 #include "rmp/schemas.h"
 #include "rmp/subscription.h"
 
-#define DECISION_TOPIC "action.decision"
-
 /* Why a publisher of this kind may not publish this schema on the topic: one sentence, static.
  * NULL: it may. Whether the topic is valid is not asked. */
 static const char *rmp_acl_forbids(enum rmp_kind kind, struct slice topic, uint16_t schema_id)
@@ -22,7 +20,7 @@ static const char *rmp_acl_forbids(enum rmp_kind kind, struct slice topic, uint1
         return NULL;
     if (schema_id == RMP_SCHEMA_ACTION_DECISION)
         return "action decisions are published by clients of kind ui or tui alone";
-    if (slice_is(topic, DECISION_TOPIC))
+    if (slice_is(topic, RMP_TOPIC_DECISION))
         return "the topic action.decision is for clients of kind ui or tui alone";
     return NULL;
 }
@@ -228,6 +226,8 @@ bool rmp_publish(struct rmp_broker *broker, struct rmp_publisher publisher,
     broker->counters.received++;
     publication.number = ++broker->number;
     publication.user = publisher.peer->user;
+    if (broker->topics.observer != NULL)
+        rmp_topics_report(&broker->topics, publisher.peer, &publication);
     result->outcome = RMP_RESULT_OK;
     return topic == NULL || offer(&fanout, topic, result);
 }

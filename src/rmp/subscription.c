@@ -90,6 +90,13 @@ struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice 
                            &name);
 }
 
+static void report_opened(const struct rmp_topics *topics, struct rmp_topic *topic)
+{
+    if (topics->observer != NULL)
+        topics->observer->opened(topics->observer, slice_of(topic->name, topic->name_len),
+                                 &topic->mark);
+}
+
 struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice given)
 {
     struct topic_name other UNINITIALIZED;
@@ -108,7 +115,33 @@ struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice given)
         free(topic);
         return NULL;
     }
+    report_opened(topics, topic);
     return topic;
+}
+
+void rmp_topics_report(const struct rmp_topics *topics, const struct rmp_peer *publisher,
+                       const struct rmp_publication *given)
+{
+    struct topic_name other UNINITIALIZED;
+    struct rmp_publication publication = *given;
+
+    publication.topic = name_in_table(&other, given->topic);
+    topics->observer->accepted(topics->observer, publisher, &publication);
+}
+
+void rmp_topics_observe(struct rmp_topics *topics, struct rmp_observer *observer)
+{
+    for (size_t i = 0; i < topics->table.capacity; i++) {
+        struct rmp_topic *topic = topics->table.slots[i].item;
+
+        if (topic != NULL && topics->observer != NULL)
+            topics->observer->closed(topics->observer, &topic->mark);
+    }
+    topics->observer = observer;
+    for (size_t i = 0; i < topics->table.capacity; i++) {
+        if (topics->table.slots[i].item != NULL)
+            report_opened(topics, topics->table.slots[i].item);
+    }
 }
 
 static void free_topic(struct rmp_topic *topic)
@@ -120,6 +153,8 @@ static void free_topic(struct rmp_topic *topic)
 void rmp_topics_remove(struct rmp_topics *topics, struct rmp_topic *topic)
 {
     ASSERT(list_empty(&topic->subscriptions));
+    if (topics->observer != NULL)
+        topics->observer->closed(topics->observer, &topic->mark);
     hash_table_remove(&topics->table, topic->hash, topic);
     free_topic(topic);
 }

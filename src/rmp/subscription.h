@@ -11,17 +11,20 @@
 #include "base/siphash.h"
 #include "base/slice.h"
 #include "rmp/memory.h"
+#include "rmp/observer.h"
 #include "rmp/peer.h"
 
 /* --- The topics: each name that has a subscription. --- */
 
-#define RMP_TOPIC_MAX 512 /* bytes */
+#define RMP_TOPIC_MAX 512                    /* bytes */
+#define RMP_TOPIC_DECISION "action.decision" /* for ui and tui alone */
 
 struct rmp_topic {
     struct list subscriptions; /* struct rmp_subscription, in_topic; never empty for long */
     struct list known;         /* struct rmp_known, in_topic; the most recently used one first */
     uint64_t published, delivered, dropped; /* since its first subscription */
     uint64_t hash;
+    void *mark; /* the observer's */
     size_t name_len;
     char name[];
 };
@@ -29,6 +32,7 @@ struct rmp_topic {
 struct rmp_topics {
     struct hash_table table;
     struct siphash_key key;
+    struct rmp_observer *observer; /* NULL: none */
 };
 
 #define RMP_TOPIC_RULE "a topic is 1 to 512 bytes of UTF-8 without control characters"
@@ -45,6 +49,13 @@ struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice 
 
 /* Adds a topic that is not there. NULL if out of memory. */
 struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice name);
+
+/* Reports to the observer, which is there, that a peer has published. */
+void rmp_topics_report(const struct rmp_topics *topics, const struct rmp_peer *publisher,
+                       const struct rmp_publication *publication);
+
+/* From now on there is another observer, or none. It is told of all topics. */
+void rmp_topics_observe(struct rmp_topics *topics, struct rmp_observer *observer);
 
 /* Removes a topic without subscriptions, that knows of no message. */
 void rmp_topics_remove(struct rmp_topics *topics, struct rmp_topic *topic);

@@ -449,6 +449,86 @@ TEST(memory_of_duplicates_ends_with_the_topic)
     ck_assert_uint_eq(peers[1].got_count, 2);
 }
 
+/* --- the observer --- */
+
+static struct text *noted;
+
+static void note_opened(struct rmp_observer *observer, struct slice topic, void **mark)
+{
+    (void)observer;
+    text_printf(noted, "+%.*s ", (int)topic.len, topic.data);
+    *mark = test_text();
+    text_printf(*mark, "%.*s", (int)topic.len, topic.data);
+}
+
+static void note_closed(struct rmp_observer *observer, void **mark)
+{
+    const struct text *name = *mark;
+
+    (void)observer;
+    text_printf(noted, "-%.*s ", (int)name->len, name->data);
+}
+
+static void note_accepted(struct rmp_observer *observer, const struct rmp_peer *publisher,
+                          const struct rmp_publication *publication)
+{
+    (void)observer;
+    ck_assert_ptr_eq(publisher, &peers[0].peer);
+    text_printf(noted, "%.*s=%u ", (int)publication->topic.len, publication->topic.data,
+                (unsigned)publication->header.msg_id);
+}
+
+static struct rmp_observer observer = {note_opened, note_closed, note_accepted};
+
+static void expect_noted(const char *words)
+{
+    text_add(noted, "", 1);
+    ck_assert_str_eq(noted->data, words);
+    noted->len = 0;
+}
+
+static void observe(void)
+{
+    noted = test_text();
+    rmp_broker_observe(broker, &observer);
+}
+
+TEST(observer_hears_of_first_and_last_subscriptions)
+{
+    subscribe(1, 1, "a");
+    observe();
+    expect_noted("+a ");
+    subscribe(1, 2, "a");
+    subscribe(2, 1, "b");
+    subscribe(2, 1, "c"); /* in its place */
+    unsubscribe(1, 1);
+    expect_noted("+b +c -b ");
+    unsubscribe(1, 2);
+    rmp_broker_leave(broker, &peers[2].peer);
+    expect_noted("-a -c ");
+    subscribe(1, 1, "d");
+    rmp_broker_observe(broker, NULL);
+    subscribe(1, 2, "e");
+    expect_noted("+d -d ");
+}
+
+TEST(observer_hears_of_publications_that_are_not_refused)
+{
+    observe();
+    ck_assert_int_eq(publish(0, "a", 1), RMP_RESULT_OK); /* without a subscriber, too */
+    publish(0, "rlp/sys/drops", 2);
+    publish(0, "", 3);
+    subscribe(1, 1, "a");
+    subscribe(2, 1, RMP_TOPIC_DROPS);
+    publish(0, "a", 4);
+    publish(0, "a", 4); /* a duplicate, with a notice of the broker's own */
+    ck_assert_uint_eq(peers[2].got_count, 1);
+    publish(0, "rlp/runs/00000000-0000-0000-0000-000000000001/events", 5);
+    expect_noted("a=1 +a +rlp/sys/drops a=4 a=4 "
+                 "rlp/runs/trace:00000000-0000-0000-0000-000000000001/events=5 ");
+    rmp_broker_observe(broker, NULL);
+}
+
 /* --- control --- */
 
 TEST(after_close_nothing_is_published_or_subscribed)
