@@ -150,6 +150,35 @@ bool nats_no_responders(struct slice headers)
     return headers.len >= sizeof line - 1 && memcmp(headers.data, line, sizeof line - 1) == 0;
 }
 
+static struct slice without_blanks(struct slice text)
+{
+    while (text.len > 0 && is_blank(text.data[0])) {
+        text.data++;
+        text.len--;
+    }
+    while (text.len > 0 && is_blank(text.data[text.len - 1]))
+        text.len--;
+    return text;
+}
+
+struct slice nats_header(struct slice headers, const char *name)
+{
+    size_t name_len = strlen(name);
+
+    while (headers.len > 0) {
+        const char *end = memchr(headers.data, '\n', headers.len);
+        size_t taken = end != NULL ? (size_t)(end - headers.data) + 1 : headers.len;
+        size_t len = end != NULL ? taken - 1 : taken;
+
+        len -= len > 0 && headers.data[len - 1] == '\r';
+        if (len > name_len && headers.data[name_len] == ':' &&
+            memcmp(headers.data, name, name_len) == 0)
+            return without_blanks(slice_of(headers.data + name_len + 1, len - name_len - 1));
+        headers = slice_of(headers.data + taken, headers.len - taken);
+    }
+    return slice_of(NULL, 0);
+}
+
 /* --- INFO --- */
 
 static bool is_true(const struct json_value *object, const char *key)
@@ -218,6 +247,35 @@ bool nats_subject_is_right(struct slice subject, bool may_match)
         is_start = byte == '.';
     }
     return subject.len > 0 && subject.len <= NATS_SUBJECT_MAX && !is_start;
+}
+
+static bool is_plain(unsigned char byte)
+{
+    return byte > ' ' && byte != 0x7f && strchr("%.*>", byte) == NULL;
+}
+
+size_t nats_write_name(char *to, struct slice name)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    bool is_start = true; /* of a part, none of which may be empty */
+    size_t len = 0;
+
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char byte = (unsigned char)name.data[i];
+        bool parts = byte == '/' && !is_start && i + 1 < name.len;
+
+        if (parts) {
+            to[len++] = '.';
+        } else if (byte != '/' && is_plain(byte)) {
+            to[len++] = (char)byte;
+        } else {
+            to[len++] = '%';
+            to[len++] = digits[byte >> 4];
+            to[len++] = digits[byte & 15];
+        }
+        is_start = parts;
+    }
+    return len;
 }
 
 /* --- what a client sends --- */

@@ -10,7 +10,7 @@
 #include "json/text.h"
 
 #define NATS_LINE_MAX 32768 /* bytes of a control line of a server; INFO names all its servers */
-#define NATS_SUBJECT_MAX 1024
+#define NATS_SUBJECT_MAX 2048
 #define NATS_URL_MAX 72
 #define NATS_URLS_MAX 16
 
@@ -40,6 +40,9 @@ void nats_frame_read(struct nats_frame *frame, struct slice bytes);
 /* Whether the headers say that no subscription takes the request ("NATS/1.0 503"). */
 bool nats_no_responders(struct slice headers);
 
+/* The value of a header, without white space around it. data NULL: it is not there. */
+struct slice nats_header(struct slice headers, const char *name);
+
 /* What INFO says, as far as it is used. */
 struct nats_info {
     uint64_t max_payload; /* 0: unknown */
@@ -55,6 +58,12 @@ bool nats_info_read(struct nats_info *info, struct slice json);
 /* Whether a subject or a queue group is one: parts without white space, none empty; wildcards are
  * allowed where `may_match`. */
 bool nats_subject_is_right(struct slice subject, bool may_match);
+
+/* Writes any bytes as parts of a subject; without a NUL. Returns the length, NATS_NAME_SIZE(len) at
+ * most. '/' parts them, as '.'; what a subject cannot have, '.' itself and '%' become %XX. No two
+ * names have the same parts. A name that is empty has none. */
+#define NATS_NAME_SIZE(len) (3 * (len))
+size_t nats_write_name(char *to, struct slice name);
 
 struct nats_login {
     const char *name, *version;              /* of the client */

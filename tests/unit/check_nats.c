@@ -189,6 +189,83 @@ TEST_ROWS(subjects_are_judged, COUNT(subjects))
 
 /* --- what a client sends --- */
 
+static const struct {
+    const char *name, *subject;
+} names[] = {
+    {"", ""},
+    {"a", "a"},
+    {"a/b/c-1:2_x", "a.b.c-1:2_x"},
+    {"/a", "%2Fa"},
+    {"a/", "a%2F"},
+    {"a//b", "a.%2Fb"},
+    {"//", "%2F%2F"},
+    {"a.b", "a%2Eb"},
+    {"a b*>%", "a%20b%2A%3E%25"},
+    {"\x01\x7f\xc3\xa9", "%01%7F\xc3\xa9"},
+};
+
+TEST_ROWS(name_is_written_as_subject, COUNT(names))
+{
+    char to[64];
+    struct slice name = slice_of_text(names[row].name);
+    struct slice subject = {to, nats_write_name(to, name)};
+
+    ck_assert(slice_is(subject, names[row].subject));
+    ck_assert_uint_le(subject.len, NATS_NAME_SIZE(name.len));
+    ck_assert(name.len == 0 || nats_subject_is_right(subject, false));
+}
+
+/* Reads a name back; so no two names have one subject. */
+TEST(name_can_be_read_from_its_subject)
+{
+    static const char bytes[] = "/.%2Fa *";
+
+    for (unsigned number = 0; number < 8U * 8 * 8 * 8 * 8; number++) {
+        char name[5], to[NATS_NAME_SIZE(sizeof name)], back[sizeof name];
+        size_t len = sizeof name, end, back_len = 0;
+
+        for (size_t i = 0; i < len; i++)
+            name[i] = bytes[number >> (3 * i) & 7];
+        end = nats_write_name(to, slice_of(name, len));
+        ck_assert(nats_subject_is_right(slice_of(to, end), false));
+        for (size_t i = 0; i < end; i++) {
+            unsigned value = 0;
+
+            ck_assert_uint_lt(back_len, len);
+            if (to[i] == '%') {
+                ck_assert_int_eq(sscanf((char[]){to[i + 1], to[i + 2], '\0'}, "%X", &value), 1);
+                back[back_len++] = (char)value;
+                i += 2;
+            } else {
+                back[back_len++] = (char)(to[i] == '.' ? '/' : to[i]);
+            }
+        }
+        ck_assert(slice_equal(slice_of(name, len), slice_of(back, back_len)));
+    }
+}
+
+static const struct {
+    const char *headers, *value; /* NULL: none */
+} headers[] = {
+    {"", NULL},
+    {"NATS/1.0\r\n\r\n", NULL},
+    {"NATS/1.0\r\nNode: x y \t\r\n\r\n", "x y"},
+    {"NATS/1.0\r\nNodes: x\r\nNode:1\r\nNode: 2\r\n\r\n", "1"},
+    {"NATS/1.0\nNode: 1\n\n", "1"},
+    {"Node:", ""},
+    {"NATS/1.0\r\nnode: 1\r\nNod", NULL},
+};
+
+TEST_ROWS(header_is_found, COUNT(headers))
+{
+    struct slice value = nats_header(slice_of_text(headers[row].headers), "Node");
+
+    if (headers[row].value == NULL)
+        ck_assert_ptr_null(value.data);
+    else
+        ck_assert(value.data != NULL && slice_is(value, headers[row].value));
+}
+
 TEST(client_sends)
 {
     const struct nats_login login = {"n", "1", {"u", 1}, {"p\"", 2}, {NULL, 0}};
