@@ -31,6 +31,7 @@
 #include "control/service.h"
 #include "doctor/doctor.h"
 #include "federation/service.h"
+#include "federation/topics.h"
 #include "page/service.h"
 #include "reload/reload.h"
 #include "share/care.h"
@@ -111,6 +112,9 @@ static const struct service *const services[] = {
 #endif
 #if WITH_NATS
     &nats_service,
+#endif
+#if WITH_NATS && WITH_RMP
+    &nats_topics_service,
 #endif
 #if WITH_CONTROL
     &control_service,

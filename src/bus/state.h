@@ -124,7 +124,8 @@ struct stdio_bus {
     bool killed;             /* the drain is over: the workers that were left got SIGKILL */
     enum bus_outcome reason; /* what the outcome will be; the first reason stays */
     bool has_nofile;
-    struct rlimit nofile; /* the descriptor limit that the bus was started with, for workers */
+    struct rlimit nofile;      /* the descriptor limit that the bus was started with, for workers */
+    struct rmp_broker *topics; /* the topic bus, of a service; NULL: there is none */
 
     /* Noted by callbacks: */
     size_t starting_count; /* workers whose very first exec is not known yet */

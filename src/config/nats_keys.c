@@ -113,6 +113,8 @@ static const struct key nats_list[] = {
             .check = check_password, KEY_AT(struct nats_config, password_file)),
     KEY_ROW("token_file", "The file with a token of NATS, in place of a user.", .kind = KEY_TEXT,
             .min = 1, .check = check_token, KEY_AT(struct nats_config, token_file)),
+    KEY_ROW("topics", "Topics of the topic bus reach other nodes. Default: false.",
+            .kind = KEY_BOOLEAN, KEY_AT(struct nats_config, topics)),
 };
 
 const struct key_table nats_keys = {KEY_TABLE(nats_list)};
@@ -139,7 +141,8 @@ static bool servers_differ(char *const *before, char *const *after)
 
 bool nats_keys_differ(const struct nats_config *before, const struct nats_config *after)
 {
-    return before->enabled != after->enabled || servers_differ(before->servers, after->servers) ||
+    return before->enabled != after->enabled || before->topics != after->topics ||
+           servers_differ(before->servers, after->servers) ||
            key_texts_differ(before->node, after->node) ||
            key_texts_differ(before->prefix, after->prefix) ||
            key_texts_differ(before->user, after->user) ||

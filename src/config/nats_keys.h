@@ -10,6 +10,7 @@
 
 struct nats_config {
     bool enabled;   /* the object is there */
+    bool topics;    /* those of the topic bus reach other nodes */
     char **servers; /* HOST:PORT or HOST, as written; at least one */
     char *node, *prefix, *user, *password_file, *token_file; /* NULL: not set */
 };

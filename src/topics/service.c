@@ -22,6 +22,7 @@ static void *create(struct stdio_bus *bus)
     struct rmp_hub *hub = rmp_hub_create(bus, rmp_clients_due, &rmp_clients_kind);
 
     bus->attentive += hub != NULL;
+    bus->topics = hub != NULL ? hub->broker : NULL;
     return hub;
 }
 

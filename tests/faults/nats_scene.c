@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "deadline.h"
+#include "rmp/frame.h"
 
 #define STALL_MS 300 /* without input: a fault has had its effect */
 
@@ -41,6 +44,12 @@ static void say(struct server *server, const char *text)
         drop(server);
 }
 
+/* What comes may have bytes of 0. */
+static bool has_come(const struct server *server, const char *words)
+{
+    return memmem(server->input.data, server->input.len, words, strlen(words)) != NULL;
+}
+
 static void greet(struct server *server)
 {
     char text[sizeof INFO + 16];
@@ -49,7 +58,7 @@ static void greet(struct server *server)
         server->welcomed = true;
         snprintf(text, sizeof text, INFO, server->run->port);
         say(server, text);
-    } else if (!server->greeted && strstr(server->input.data, "PING\r\n") != NULL) {
+    } else if (!server->greeted && has_come(server, "PING\r\n")) {
         server->greeted = true;
         say(server, "PONG\r\n");
     }
@@ -89,7 +98,7 @@ static bool await(struct server *server, const char *words)
 
     for (;;) {
         look(server);
-        if (server->fd >= 0 && strstr(server->input.data, words) != NULL)
+        if (server->fd >= 0 && has_come(server, words))
             return true;
         if (!run_alive(server->run))
             return false;
@@ -144,6 +153,134 @@ void play_nats(struct run *run)
         served = await(&server, "PUB r.4 ");
     run_lift(run);
     served = served && ask(&server);
+    run->client_lost = run->client_lost || !served;
+    run_terminate(run);
+    while (run_alive(run) && server.fd >= 0) {
+        look(&server);
+        nap();
+    }
+    drop(&server);
+    text_free(&server.input);
+}
+
+/* ---- topics --------------------------------------------------------------------------------- */
+
+#define SUBSCRIBE "{\"Subscribe\":{\"id\":1,\"topic\":\"a%u\",\"sub_id\":1}}"
+#define PUBLISH                                                                                    \
+    "{\"Publish\":{\"id\":2,\"topic\":\"t/x y\",\"message\":{\"header\":{\"header_version\":0,"    \
+    "\"header_len\":64,\"flags\":0,\"schema_id\":3003,\"body_len\":0,\"created_at_ms\":%llu,"      \
+    "\"ttl_ms\":3600000,\"trace_id\":1,\"msg_id\":%u},\"body\":[1,2]}}}"
+#define SUBJECT "SUB stdio_bus.topic.a"
+
+/* A client of the topic bus; -1: the daemon takes none. */
+static int open_client(struct run *run)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int64_t deadline = deadline_usual();
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/bus/rmp.sock", run->dir);
+    while (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        if (!run_alive(run) || deadline_over(deadline)) {
+            close(fd);
+            return -1;
+        }
+        nap();
+    }
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+static void command(int fd, const char *json)
+{
+    size_t len = strlen(json);
+    const char head[] = {0, 0, (char)(len >> 8), (char)(len & 0xFF)};
+
+    (void)(send(fd, head, sizeof head, MSG_NOSIGNAL) + send(fd, json, len, MSG_NOSIGNAL));
+}
+
+/* The number of the subscription to the topic of this number. */
+static unsigned sid_of(const struct server *server, unsigned number)
+{
+    char subject[64];
+    int len = snprintf(subject, sizeof subject, SUBJECT "%u ", number);
+    const char *found = memmem(server->input.data, server->input.len, subject, (size_t)len);
+
+    return found != NULL ? (unsigned)strtoul(found + len, NULL, 10) : 0;
+}
+
+/* A frame comes from another node. */
+static void deliver(struct server *server, unsigned number)
+{
+    const struct rmp_header header = {.schema_id = 3003,
+                                      .body_len = 1,
+                                      .created_at_ms = (uint64_t)time(NULL) * 1000,
+                                      .ttl_ms = 3600000,
+                                      .msg_id = number};
+    char frame[64 + RMP_BODY_OFFSET + 8];
+    size_t len = (size_t)snprintf(frame, 64, "MSG stdio_bus.topic.a1 %u %d\r\n",
+                                  sid_of(server, number), RMP_BODY_OFFSET + 1);
+
+    rmp_header_write_prefixed(frame + len, &header);
+    memcpy(frame + len + RMP_BODY_OFFSET, "b\r\n", 3);
+    (void)send(server->fd, frame, len + RMP_BODY_OFFSET + 3, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The client gets a message. */
+static bool await_message(struct server *server, int fd)
+{
+    int64_t began = now_ms();
+    struct text got = {0};
+    bool found = false;
+
+    while (!found && run_alive(server->run) && !run_is_stalled(server->run, began, STALL_MS)) {
+        ssize_t n = read(fd, text_room(&got, 4096), 4096);
+
+        if (n == 0 || (n < 0 && errno != EAGAIN))
+            break;
+        got.len += n > 0 ? (size_t)n : 0;
+        found = got.len > 0 && memmem(got.data, got.len, "\"Message\"", 9) != NULL;
+        look(server);
+        nap();
+    }
+    text_free(&got);
+    return found;
+}
+
+static bool talk(struct server *server, unsigned number)
+{
+    char publication[512], subscription[128], subject[64];
+    int fd = open_client(server->run);
+    bool served;
+
+    if (fd < 0)
+        return false;
+    snprintf(publication, sizeof publication, PUBLISH, (unsigned long long)time(NULL) * 1000,
+             number);
+    snprintf(subscription, sizeof subscription, SUBSCRIBE, number);
+    command(fd, subscription);
+    snprintf(subject, sizeof subject, SUBJECT "%u ", number);
+    served = await(server, subject);
+    command(fd, publication);
+    served = served && await(server, "HPUB stdio_bus.topic.t.x%20y ");
+    if (served) {
+        deliver(server, number);
+        served = await_message(server, fd);
+    }
+    close(fd);
+    return served;
+}
+
+void play_nats_topics(struct run *run)
+{
+    struct server server = {.run = run, .fd = -1};
+    bool served;
+
+    fcntl(run->listener, F_SETFL, O_NONBLOCK);
+    run_arm(run);
+    (void)talk(&server, 1);
+    run_lift(run);
+    served = talk(&server, 2) || talk(&server, 3);
     run->client_lost = run->client_lost || !served;
     run_terminate(run);
     while (run_alive(run) && server.fd >= 0) {

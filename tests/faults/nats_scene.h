@@ -7,4 +7,7 @@
 /* A NATS server on run->listener asks pool b. */
 void play_nats(struct run *run);
 
+/* The topic bus is there, too, at DIR/bus/rmp.sock; nothing is exported. */
+void play_nats_topics(struct run *run);
+
 #endif

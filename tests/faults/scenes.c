@@ -658,6 +658,13 @@ const struct scene scenes[SCENES] = {
      .play = play_nats,
      .listener = TCP_LISTENER,
      .token = true},
+    {.name = "topics over nats",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"
+               "'validate':false},"
+               "'nats':{'servers':['127.0.0.1:@PORT@'],'topics':true}}",
+     .play = play_nats_topics,
+     .listener = TCP_LISTENER},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 65
+#define SCENES 66
 
 extern const struct scene scenes[SCENES];
 

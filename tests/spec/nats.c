@@ -1,79 +1,14 @@
 /* Pools over NATS (federation.md): the daemon beside a scripted server. */
 #include "build_config.h"
 
-#include <arpa/inet.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "nats_server.h"
 
 #define LOOKS 9 /* subjects of the service convention, for each pool */
-#define INFO "{'server_id':'x','headers':true,'max_payload':100000%s}"
-
-/* --- a scripted server --- */
-
-struct broker {
-    int listener;
-    unsigned port;
-    struct client *link; /* the connection of the daemon */
-};
-
-static void broker_listen(struct broker *broker)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                  .sin_port = htons((uint16_t)broker->port)};
-    socklen_t len = sizeof address;
-    int on = 1;
-
-    broker->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_ge(broker->listener, 0);
-    setsockopt(broker->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    ck_assert_int_eq(bind(broker->listener, (struct sockaddr *)&address, sizeof address), 0);
-    ck_assert_int_eq(listen(broker->listener, 8), 0);
-    ck_assert_int_eq(getsockname(broker->listener, (struct sockaddr *)&address, &len), 0);
-    broker->port = ntohs(address.sin_port);
-}
-
-static void broker_accept(struct broker *broker)
-{
-    int fd;
-
-    ck_assert(wait_fd(broker->listener, POLLIN, deadline_usual()));
-    fd = accept(broker->listener, NULL, NULL);
-    ck_assert_int_ge(fd, 0);
-    broker->link = client_adopt(fd, fd);
-}
-
-static void broker_say(struct broker *broker, const char *line)
-{
-    client_send_bytes(broker->link, line, strlen(line));
-    client_send_bytes(broker->link, "\r\n", 2);
-}
-
-/* INFO with further members. */
-static void broker_greet(struct broker *broker, const char *more)
-{
-    struct text *info = test_text();
-
-    text_printf(info, "INFO " INFO, more);
-    text_replace(info, "'", "\"");
-    text_add(info, "", 1);
-    broker_say(broker, info->data);
-}
-
-/* The next line begins with these words. */
-static const char *broker_expect(struct broker *broker, const char *words)
-{
-    struct span line = client_line(broker->link);
-    const char *text = test_format("%.*s", (int)line.len, line.data);
-
-    ck_assert_msg(strncmp(text, words, strlen(words)) == 0, "%s instead of %s", text, words);
-    return text;
-}
 
 static void broker_expect_looks(struct broker *broker)
 {
@@ -84,11 +19,7 @@ static void broker_expect_looks(struct broker *broker)
 /* The daemon is connected, and has subscribed the pool. */
 static void broker_begin(struct broker *broker)
 {
-    broker_accept(broker);
-    broker_greet(broker, "");
-    broker_expect(broker, "CONNECT {");
-    broker_expect(broker, "PING");
-    broker_say(broker, "PONG");
+    broker_admit(broker);
     broker_expect(broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
     broker_expect_looks(broker);
 }
