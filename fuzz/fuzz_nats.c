@@ -3,12 +3,15 @@
  * long payloads may be. */
 #include "build_config.h"
 
+#include <stdlib.h>
+
 #include "nats/framing.h"
 #include "nats/protocol.h"
 
 #include "frame_run.h"
 
 #define OPTION_BYTES (CUTTER_BYTES + 1)
+#define NAME_MAX_BYTES 512
 #define INPUT_MAX 16000 /* frame_run_read takes no longer frame */
 
 static void add_part(struct frame_run *run, struct slice frame, struct slice part)
@@ -32,6 +35,31 @@ static void read_info(struct frame_run *run, struct slice json)
     frame_run_add(run, " info %zu", info.url_count);
 }
 
+/* Any payload could be a name: its subject is one, and it can be read from it. */
+static void write_name(struct slice name)
+{
+    char subject[NATS_NAME_SIZE(NAME_MAX_BYTES)];
+    size_t at = 0, len;
+
+    if (name.len == 0 || name.len > NAME_MAX_BYTES)
+        return;
+    len = nats_write_name(subject, name);
+    EXPECT(len <= NATS_NAME_SIZE(name.len), "%zu bytes", len);
+    EXPECT(nats_subject_is_right(slice_of(subject, len), false), "%.*s", (int)len, subject);
+    for (size_t i = 0; i < name.len; i++) {
+        bool is_escaped = at + 2 < len && subject[at] == '%';
+        char byte = subject[at];
+
+        if (is_escaped)
+            byte = (char)strtoul((char[]){subject[at + 1], subject[at + 2], '\0'}, NULL, 16);
+        else if (byte == '.')
+            byte = '/';
+        EXPECT(at < len && byte == name.data[i], "byte %zu of a name", i);
+        at += is_escaped ? 3 : 1;
+    }
+    EXPECT(at == len, "%zu bytes more", len - at);
+}
+
 static void whole(struct frame_run *run, struct slice bytes, bool cut)
 {
     struct nats_frame frame;
@@ -45,6 +73,8 @@ static void whole(struct frame_run *run, struct slice bytes, bool cut)
     add_part(run, bytes, frame.line.reply);
     add_part(run, bytes, frame.headers);
     add_part(run, bytes, frame.payload);
+    add_part(run, bytes, nats_header(frame.headers, "Stdio-Bus-Node"));
+    write_name(frame.payload);
     EXPECT(frame.payload.len + frame.headers.len <= run->max_body, "a payload that is too long");
     if (frame.line.kind == NATS_INFO)
         read_info(run, frame.line.text);

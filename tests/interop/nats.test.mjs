@@ -2,14 +2,14 @@
 // it as a service.
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { connect, JSONCodec } from 'nats';
 
-import { freePort, withBus } from './bus.mjs';
+import { daemon, eventually, freePort, withBus, workplace } from './bus.mjs';
 
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
 const skip = spawnSync('nats-server', ['-v'], { env }).error
@@ -81,4 +81,67 @@ test('the official client asks a pool, and finds it', { timeout, skip }, async (
         await client.close();
         await next.stop();
     }, { nats });
+});
+
+// stdio_bus_rmp at the RMP socket in this directory; the lines that it prints.
+function subscribe(t, dir, topic) {
+    const lines = [];
+    const program = spawn(`${daemon}_rmp`, ['sub', '--socket', path.join(dir, 'rmp.sock'), topic],
+        { stdio: ['ignore', 'pipe', 'pipe'] });
+
+    t.after(() => program.kill('SIGKILL'));
+    program.stdout.on('data', (chunk) => lines.push(...`${chunk}`.trim().split('\n')));
+    return new Promise((resolve) => program.stderr.on('data',
+        (chunk) => /subscribed/.test(chunk) && resolve(lines)));
+}
+
+const publish = (dir, topic, text) => execFileSync(`${daemon}_rmp`,
+    ['pub', '--socket', path.join(dir, 'rmp.sock'), topic, text]);
+
+test('a topic reaches another daemon, and clients of NATS', { timeout, skip }, async (t) => {
+    const port = await freePort();
+    const server = await startServer(t, port);
+    const dirs = [workplace(t), workplace(t)];
+    const keys = (dir) => ({ rmp: { socket_path: path.join(dir, 'rmp.sock') },
+        nats: { servers: [`127.0.0.1:${port}`], topics: true } });
+    const topic = 'news/of the day';
+
+    await withBus(t, worker, 'unix', (a) => withBus(t, worker, 'unix', async (b) => {
+        await Promise.all([a, b].map((bus) => bus.logged(/connected to 127/)));
+        const [here, there] = await Promise.all(dirs.map((dir) => subscribe(t, dir, topic)));
+        const client = await connect({ servers: `127.0.0.1:${port}` });
+        const seen = [];
+        client.subscribe('stdio_bus.topic.news.>', { callback: (_, message) =>
+            seen.push(message) });
+        await client.flush();
+
+        await eventually(() => {
+            publish(dirs[0], topic, '{"n":0}'); // until both have subscribed
+            return there.length > 0 && seen.length > 0;
+        }, () => b.log);
+        for (let n = 1; n <= 50; n++)
+            publish(dirs[n % 2], topic, `{"n":${n}}`);
+        const done = (lines) => lines.some((line) => line.endsWith('{"n":50}'))
+            && lines.some((line) => line.endsWith('{"n":49}'));
+        await eventually(() => done(here) && done(there), () => `${here.length} ${there.length}`);
+        for (const lines of [here, there]) { // each message once, those of a daemon in order
+            const numbers = lines.map((line) => JSON.parse(line.split(' ').pop()).n)
+                .filter((n) => n > 0);
+            assert.equal(numbers.length, 50);
+            for (const odd of [0, 1])
+                assert.deepEqual(numbers.filter((n) => n % 2 === odd),
+                    Array.from({ length: 25 }, (_, i) => 2 * i + (odd === 1 ? 1 : 2)));
+        }
+        const one = seen.at(-1); // a client sends it once more, with another msg_id
+        assert.equal(one.subject, 'stdio_bus.topic.news.of%20the%20day');
+        assert.match(one.headers.get('Stdio-Bus-Node'), /^[0-9a-f]{16}$/);
+        const frame = Buffer.from(one.data);
+        frame[56] ^= 1; // a byte of the msg_id
+        const count = here.length;
+        client.publish(one.subject, frame);
+        client.publish(one.subject, frame);
+        await eventually(() => here.length > count && there.length > count, () => a.log);
+        await client.close();
+    }, keys(dirs[1])), keys(dirs[0]));
+    await server.stop();
 });
