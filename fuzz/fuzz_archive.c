@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "common.h"
 #include "router/affinity.h"
+#include "router/fresh.h"
 #include "router/greeting.h"
 #include "router/router_archive.h"
 #include "json/scanner.h"
@@ -17,6 +18,7 @@ struct world {
     struct limits limits;
     struct router router;
     struct group pools[2];
+    struct fresh fresh; /* of the second one */
     struct peer clients[CLIENTS], workers[WORKERS];
     struct scanner scanner;
 };
@@ -38,6 +40,8 @@ static void begin(struct world *world)
         group_init(&world->pools[i], slice_of(i == 0 ? "a" : "b", 1), &modes[i]);
         router_add_pool(&world->router, &world->pools[i]);
     }
+    fresh_init(&world->fresh);
+    world->pools[1].fresh = &world->fresh;
     for (size_t i = 0; i < CLIENTS; i++) {
         router_add_client(&world->router, &world->clients[i]);
         router_admit_client(&world->router, &world->clients[i]);
@@ -62,6 +66,7 @@ static void end(struct world *world)
         greeting_forget(&world->workers[i]);
     }
     router_free(&world->router);
+    fresh_clear(&world->fresh);
     for (size_t i = 0; i < 2; i++)
         group_free(&world->pools[i]);
 }

@@ -233,21 +233,21 @@ static void make_way(struct fresh *fresh, size_t bytes)
         forget(fresh, list_entry(fresh->answers.head.next, struct fresh_answer, node));
 }
 
-/* Without memory nothing is kept. */
-static void keep(struct fresh *fresh, struct slice key, const struct message *message,
-                 int64_t now_ms)
+/* Until its time is over, after now_ms. NULL without memory, or if it is not to be kept. */
+static struct fresh_answer *keep(struct fresh *fresh, struct slice key,
+                                 const struct message *message, int64_t now_ms)
 {
     struct fresh_answer *answer = calloc(1, sizeof *answer + key.len);
     struct slice value;
     int64_t ttl_ms;
 
     if (answer == NULL)
-        return;
+        return NULL;
     if (kept_message_copy(&answer->answer, message) != STDIO_BUS_OK ||
         !read_ttl(slice_without_newline(answer->answer.line), &value, &ttl_ms)) {
         kept_message_free(&answer->answer);
         free(answer);
-        return;
+        return NULL;
     }
     answer->ttl = (struct splice_edit){.offset = (size_t)(value.data - answer->answer.line.data),
                                        .len = value.len};
@@ -258,6 +258,13 @@ static void keep(struct fresh *fresh, struct slice key, const struct message *me
     list_append(&fresh->answers, &answer->node);
     fresh->count++;
     fresh->bytes += answer->answer.line.len;
+    return answer;
+}
+
+static bool is_kept(const struct message *answer)
+{
+    return answer->has_result && !answer->has_error && answer->id.type != ID_NONE &&
+           !message_is_cut(answer) && answer->bytes.len <= FRESH_ANSWER_MAX;
 }
 
 void fresh_answered(struct decision *decision, struct slice key)
@@ -271,9 +278,8 @@ void fresh_answered(struct decision *decision, struct slice key)
     before = find(fresh, key);
     if (before != NULL)
         forget(fresh, before);
-    if (message->has_result && !message->has_error && !message_is_cut(message) &&
-        message->bytes.len <= FRESH_ANSWER_MAX)
-        keep(fresh, key, message, decision->router->now_ms);
+    if (is_kept(message))
+        (void)keep(fresh, key, message, decision->router->now_ms);
 }
 
 /* --- changes --- */
@@ -315,4 +321,55 @@ void fresh_note(const struct decision *decision)
             uri.data = NULL;
         forget_kind(fresh, kind, uri);
     }
+}
+
+/* --- the archive --- */
+
+static void load(struct fresh *fresh, struct archive *archive, struct slice key, struct slice line,
+                 int64_t until_ms)
+{
+    struct message_scratch scratch;
+    struct fresh_answer *answer;
+    struct scanner scanner;
+    struct message message;
+
+    scanner_reset(&scanner);
+    archive_expect(archive,
+                   key.data != NULL && key.len <= SUBSCRIPTION_URI_MAX && line.len > 0 &&
+                       until_ms >= 0 && line.data[line.len - 1] == '\n' &&
+                       scanner_run(&scanner, line.data, line.len) == SCAN_MESSAGE &&
+                       scanner.position == line.len &&
+                       message_from_scan(&message, line, &scanner.fields, &scratch) == MESSAGE_OK &&
+                       is_kept(&message),
+                   "a fresh answer is none");
+    if (!archive_ok(archive))
+        return;
+    answer = keep(fresh, key, &message, 0);
+    if (answer != NULL)
+        answer->until_ms = until_ms;
+}
+
+static void archive_answer(struct archive *archive, void *owner, void *item)
+{
+    const struct fresh_answer none = {.key_len = 0}, *answer = item != NULL ? item : &none;
+    struct slice key = archive_slice(archive, slice_of(answer->key, answer->key_len));
+    struct slice line = archive_slice(archive, answer->answer.line);
+    int64_t until_ms = answer->until_ms;
+
+    ARCHIVE_INTEGER(archive, until_ms);
+    if (archive_loads(archive))
+        load(owner, archive, key, line, until_ms);
+}
+
+void fresh_archive(struct fresh *fresh, struct archive *archive)
+{
+    struct fresh unwanted, *used = fresh;
+
+    fresh_init(&unwanted);
+    if (fresh == NULL)
+        used = &unwanted;
+    archive_mark(archive, "fresh");
+    if (archive_present(archive, fresh != NULL))
+        ARCHIVE_LIST(archive, &used->answers, struct fresh_answer, node, archive_answer, used);
+    fresh_clear(&unwanted);
 }

@@ -5,6 +5,7 @@
 #ifndef STDIO_BUS_ROUTER_FRESH_H
 #define STDIO_BUS_ROUTER_FRESH_H
 
+#include "base/archive.h"
 #include "router/decision.h"
 #include "router/kept_message.h"
 
@@ -31,5 +32,9 @@ void fresh_answered(struct decision *decision, struct slice key);
 
 /* A notification of the server: what it says has changed is forgotten. */
 void fresh_note(const struct decision *decision);
+
+/* Saves the answers, or loads them where there is none; one for which memory is lacking is not
+ * loaded. NULL: none is saved, and what there is of them is not loaded. */
+void fresh_archive(struct fresh *fresh, struct archive *archive);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/fresh.h"
 #include "router/waiting.h"
 
 void router_archive_begin(struct router_archive *state, struct archive *archive,
@@ -116,6 +117,7 @@ static void archive_group(struct archive *archive, void *owner, void *item)
     archive_mark(archive, "group");
     ARCHIVE_FIELDS(archive, group, fields);
     archive_remembered(archive, group);
+    fresh_archive(group->fresh, archive);
     if (!archive->saves && group->turn >= group->count)
         group->turn = 0;
 }

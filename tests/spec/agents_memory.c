@@ -265,7 +265,6 @@ static void expect_tool_of(struct span result, const char *name)
 /* While the process runs, too. What is left of the time is in the answer. */
 TEST(agents_memory_keeps_what_is_fresh)
 {
-    steps_without_upgrades("fresh results are in memory alone");
     struct daemon *daemon = START(.pools = MCP(""));
     struct client *one = client_connect(daemon), *other = client_connect(daemon);
     long left;
@@ -286,7 +285,6 @@ TEST(agents_memory_keeps_what_is_fresh)
 /* row: at once, or after a while. A server that sleeps is not woken for it. */
 TEST_ROWS(agents_memory_of_what_is_stale, 2)
 {
-    steps_without_upgrades("fresh results are in memory alone");
     struct daemon *daemon = START(.pools = SLEEPS);
     struct client *client = client_connect(daemon);
     set_lists(daemon, row == 0 ? LASTS("one", "0") : LASTS("one", "100"));
@@ -299,6 +297,34 @@ TEST_ROWS(agents_memory_of_what_is_stale, 2)
     expect_tool_of(result, "two");
     ck_assert_int_eq((long)json_number(result, "ttlMs"), 0);
     daemon_wait_workers(daemon, 0);
+}
+
+/* The clocks go on, too: what was fresh is given as long as the server has said. */
+TEST(agents_memory_of_what_is_fresh_survives_an_upgrade)
+{
+    struct daemon *daemon;
+    struct client *client;
+    long left;
+    if (!daemon_can_upgrade())
+        return;
+    daemon = START(.pools = SLEEPS);
+    client = client_connect(daemon);
+    set_lists(daemon, LASTS("one", "3000"));
+    expect_tool_of(ask_tools(client, "1", ""), "one");
+    set_lists(daemon, LASTS("two", "60000"));
+    daemon_upgrade(daemon);
+    struct span result = ask_tools(client, "2", "");
+    expect_tool_of(result, "one");
+    left = (long)json_number(result, "ttlMs");
+    ck_assert_msg(left > 0 && left < 3000, "%ld", left);
+    daemon_wait_workers(daemon, 0);
+    daemon_upgrade(daemon);
+    expect_tool_of(ask_tools(client, "3", ""), "one");
+    daemon_wait_workers(daemon, 0);
+    usleep(2000000);
+    client_send(client, "{'id':4,'method':'echo','params':{" ERA "}}");
+    client_result(client, "4");
+    expect_tool_of(ask_tools(client, "5", ""), "two");
 }
 
 /* --- one line --- */

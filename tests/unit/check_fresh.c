@@ -3,6 +3,7 @@
 
 #include "router/fresh.h"
 
+#include "base/archive.h"
 #include "pool_mode_fixture.h"
 #include "router/eras.h"
 
@@ -192,6 +193,83 @@ TEST(fresh_has_bounds)
     expect_known(a, ASK("1001", "tools/list", "'cursor':'1',"), RESULT("1001", "500", "p"));
     expect_asked(a, test_format(ASK("1002", "tools/list", "'cursor':'%s',"),
                                 test_fill('x', SUBSCRIPTION_URI_MAX)));
+}
+
+/* --- the archive --- */
+
+static void save(struct archive *archive)
+{
+    archive_begin_saving(archive);
+    fresh_archive(&fresh, archive);
+    ck_assert(archive_ok(archive));
+}
+
+/* Whatever is loaded is what a server can answer, and as many bytes as are counted. */
+static bool load(struct fresh *to, struct slice bytes)
+{
+    struct archive archive;
+    bool loaded;
+
+    fresh_init(to);
+    archive_begin_loading(&archive, bytes, -1);
+    fresh_archive(to, &archive);
+    loaded = archive_ok(&archive);
+    archive_free(&archive);
+    ck_assert(to->count > 0 || to->bytes == 0);
+    return loaded;
+}
+
+/* What is left of the time counts on. */
+TEST(fresh_results_are_saved_and_loaded)
+{
+    struct peer *a = add_client();
+    struct archive archive;
+    struct fresh loaded;
+
+    exchange(a, ASK("1", "tools/list", ""), RESULT("2", "500", "t"));
+    exchange(a, ASK("2", "resources/read", "'uri':'x',"), RESULT("4", "900", "x"));
+    save(&archive);
+    router.now_ms += 200;
+    ck_assert(load(&loaded, slice_of(archive.data, archive.len)));
+    archive_free(&archive);
+    ck_assert_uint_eq(loaded.count, fresh.count);
+    ck_assert_uint_eq(loaded.bytes, fresh.bytes);
+    stateless->fresh = &loaded;
+    expect_known(a, ASK("3", "tools/list", ""), RESULT("3", "300", "t"));
+    expect_known(a, ASK("'x'", "resources/read", "'uri':'x',"), RESULT("'x'", "700", "x"));
+    router.now_ms += 300;
+    expect_asked(a, ASK("4", "tools/list", ""));
+    fresh_clear(&loaded);
+}
+
+TEST(fresh_results_that_are_cut_or_changed_are_no_crash)
+{
+    struct peer *a = add_client();
+    struct archive archive;
+    struct fresh loaded;
+
+    exchange(a, ASK("1", "tools/list", ""), RESULT("2", "500", "t"));
+    exchange(a, ASK("2", "prompts/list", ""), "{'result':{'ttlMs':500},'id':4}");
+    save(&archive);
+    for (size_t len = 0; len < archive.len; len++) {
+        char *cut = malloc(len + 1); /* reading on is noticed */
+
+        memcpy(cut, archive.data, len);
+        ck_assert(!load(&loaded, slice_of(cut, len)));
+        fresh_clear(&loaded);
+        free(cut);
+        for (int bit = 0; bit < 8; bit++) {
+            archive.data[len] ^= (char)(1 << bit);
+            load(&loaded, slice_of(archive.data, archive.len));
+            stateless->fresh = &loaded;
+            give(a, ASK("3", "tools/list", ""));
+            give(a, ASK("4", "prompts/list", ""));
+            stateless->fresh = &fresh;
+            fresh_clear(&loaded);
+            archive.data[len] ^= (char)(1 << bit);
+        }
+    }
+    archive_free(&archive);
 }
 
 FIXTURE(begin, end)
