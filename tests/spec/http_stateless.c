@@ -207,3 +207,86 @@ TEST(http_stateless_shared_process_survives_a_death)
     post(http, FIELDS("echo"), REQUEST("1", "echo", ""));
     message_result(http_expect(http, 200), "1");
 }
+
+/* --- results that may be kept (protocol.md, "What is remembered") --- */
+
+#define KEEPING                                                                                    \
+    MCP_POOL(",'clients':'sticky','lazy':true,'idle_stop_sec':1,"                                  \
+             "'args':['--lists','@DIR@/test-lists']")
+#define LASTS(ms, name)                                                                            \
+    "{'resultType':'complete','ttlMs':" ms ",'cacheScope':'public','tools':[{'name':'" name "'}]}" \
+    "\n"
+
+static void set_lists(const struct daemon *daemon, const char *lines)
+{
+    daemon_write_file(daemon, "@DIR@/test-lists", lines);
+}
+
+/* Another request of the same connection follows: the answer is whole. */
+static long ask_tools(struct http *http, const char *id, const char *name)
+{
+    struct span result, found;
+    post(http, FIELDS("tools/list"), test_format(REQUEST("%s", "tools/list", ""), id));
+    result = message_result(http_expect(http, 200), id);
+    found = json_text(json_get(result, "tools.0.name"));
+    ck_assert_msg(span_is(found, name), "%.*s, not %s", SHOWN(result), name);
+    ck_assert(span_is(http_field(http, "Content-Type"), "application/json"));
+    return (long)json_number(result, "ttlMs");
+}
+
+TEST(http_stateless_fresh_result_is_for_all_clients)
+{
+    struct daemon *daemon = START(KEEPING);
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    long left;
+    set_lists(daemon, LASTS("60000", "one"));
+    ask_tools(a, "1", "one");
+    set_lists(daemon, LASTS("60000", "two"));
+    usleep(50000);
+    left = ask_tools(b, "'an id'", "one");
+    ck_assert_msg(left > 0 && left <= 59960, "%ld", left);
+    ask_tools(b, "1", "one");
+    ask_tools(a, "2", "one");
+    /* The fields of the request are looked at first. */
+    post(b, FIELDS("prompts/list"), REQUEST("3", "tools/list", ""));
+    ck_assert_int_eq(json_number(http_expect(b, 400), "error.code"), -32020);
+    daemon_wait_workers(daemon, 0);
+    ask_tools(b, "4", "one");
+    daemon_wait_workers(daemon, 0);
+}
+
+TEST(http_stateless_stale_result_starts_no_process)
+{
+    struct daemon *daemon = START(KEEPING);
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    set_lists(daemon, LASTS("1", "one"));
+    ask_tools(a, "1", "one");
+    daemon_wait_workers(daemon, 0);
+    set_lists(daemon, LASTS("60000", "two"));
+    ck_assert_int_eq(ask_tools(b, "1", "one"), 0);
+    daemon_wait_workers(daemon, 0);
+    post(a, FIELDS("echo"), REQUEST("2", "echo", ""));
+    message_result(http_expect(a, 200), "2");
+    ask_tools(b, "3", "two");
+}
+
+/* What the server says to a client that listens is for all. */
+TEST(http_stateless_fresh_result_that_has_changed)
+{
+    struct daemon *daemon = START(KEEPING);
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    set_lists(daemon, LASTS("60000", "one"));
+    ask_tools(b, "1", "one");
+    post(a, FIELDS("subscriptions/listen"), REQUEST("'s'", "subscriptions/listen", ""));
+    post(b, FIELDS("echo"), REQUEST("2", "echo", ""));
+    message_result(http_expect(b, 200), "2");
+    set_lists(daemon, LASTS("60000", "two"));
+    post(b, FIELDS("say"),
+         "{'jsonrpc':'2.0','id':3,'method':'say','params':{" META ",'message':{'jsonrpc':'2.0',"
+         "'method':'notifications/tools/list_changed','params':{'_meta':{"
+         "'io.modelcontextprotocol/subscriptionId':4}}}}}");
+    message_result(http_expect(b, 200), "3");
+    ck_assert_int_eq(http_status(a), 200);
+    ck_assert(span_is(json_get(http_event(a), "method"), "\"notifications/tools/list_changed\""));
+    ask_tools(b, "4", "two");
+}
