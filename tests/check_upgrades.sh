@@ -15,7 +15,7 @@ UPGRADE=each
 export UPGRADE
 [ $# -gt 0 ] || set -- spec_6_routing contract_stdio design_half_close agents_sticky \
     agents_one_handshake agents_exclusive http_mcp http_stateless http_rpc rmp_broker rmp_bridge \
-    rmp_history agents_abilities http_streams
+    rmp_history agents_abilities http_streams agents_sleep agents_memory
 for name; do
     [ -x "$BUILD_DIR/tests/spec/$name" ] || { echo "$name was not built"; exit 77; }
 done
