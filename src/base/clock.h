@@ -1,5 +1,5 @@
-/* The clocks. The event loop, the log, the client side and topics/hub.c read them; all other files
- * get the time. */
+/* The clocks. The event loop, the log, the client side, topics/hub.c and federation/ read them; all
+ * other files get the time. */
 #ifndef STDIO_BUS_BASE_CLOCK_H
 #define STDIO_BUS_BASE_CLOCK_H
 

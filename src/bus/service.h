@@ -160,6 +160,9 @@ struct service {
     const struct metric *metrics;
     const void *(*measure)(void *state);
 
+    /* Writes an object with the list of other daemons that are reached, at most `limit`. */
+    void (*list_nodes)(void *state, struct json_text *to, size_t limit);
+
     /* Adds members to the status of the bus, which is a JSON object. */
     void (*describe)(const void *state, struct json_text *to);
 

@@ -3,6 +3,7 @@
 #include "cli/ctl.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 
 #define PATH_VARIABLE "STDIO_BUS_CONTROL"
 #define PATH_DEFAULT "/run/stdio_bus/control.sock"
+#define NODES_ANSWER_MS 300
 
 /* --- the commands --- */
 
@@ -54,6 +56,7 @@ struct ctl_command {
     int (*run)(struct ctl *ctl);      /* NULL: one request, whose result is printed */
 };
 
+static int run_nodes(struct ctl *ctl);
 static int run_metrics(struct ctl *ctl);
 static int run_events(struct ctl *ctl);
 static int run_top(struct ctl *ctl);
@@ -66,6 +69,7 @@ static const struct ctl_command commands[] = {
     {.name = "clients", .columns = ctl_client_columns},
     {.name = "sessions", .columns = ctl_session_columns},
     {.name = "requests", .columns = ctl_request_columns},
+    {.name = "nodes", .columns = ctl_node_columns, .run = run_nodes},
     {.name = "restart", .argument = ARGUMENT_WORKER},
     {.name = "drain", .argument = ARGUMENT_POOL},
     {.name = "resume", .argument = ARGUMENT_ANY_POOL},
@@ -94,6 +98,7 @@ static const char usage[] =
     "       stdio_bus ctl --mcp\n"
     "  status, pools, workers, clients, sessions, requests\n"
     "                        what there is\n"
+    "  nodes                 other daemons that are reached over NATS\n"
     "  top [ORDER]           the busiest clients and workers, by messages, bytes,\n"
     "                        requests or queue; on a terminal every second, until q\n"
     "  page                  all of this in a browser: prints an address, and serves it\n"
@@ -359,6 +364,17 @@ static int run_command(struct ctl *ctl)
     status = result != NULL ? print(ctl, form_of(ctl)) : request_refused(ctl);
     json_text_free(&params);
     return status;
+}
+
+/* The first request asks the nodes, the second one lists what they have answered. */
+static int run_nodes(struct ctl *ctl)
+{
+    struct slice line;
+
+    if (control_link_ask(&ctl->link, "nodes", NULL, &line) == NULL)
+        return request_refused(ctl);
+    poll(NULL, 0, NODES_ANSWER_MS);
+    return run_command(ctl);
 }
 
 /* NULL, or the problem with the words of a command and what may follow it. */

@@ -64,6 +64,12 @@ const struct ctl_column ctl_session_columns[] = {
     END,
 };
 
+const struct ctl_column ctl_node_columns[] = {
+    {"node", "NODE", CTL_TEXT, 0, 0},      {"version", "VERSION", CTL_TEXT, 1, 0},
+    {"since_ms", "SINCE", CTL_TIME, 0, 0}, {"round_trip_us", "ROUND TRIP US", CTL_NUMBER, 0, 0},
+    {"id", "ID", CTL_TEXT, 2, 0},          END,
+};
+
 const struct ctl_column ctl_request_columns[] = {
     {"request", "REQUEST", CTL_TEXT, 0, 0},
     {"from", "FROM", CTL_TEXT, 0, 0},

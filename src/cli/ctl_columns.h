@@ -5,6 +5,6 @@
 #include "cli/ctl_table.h"
 
 extern const struct ctl_column ctl_pool_columns[], ctl_worker_columns[], ctl_client_columns[],
-    ctl_session_columns[], ctl_request_columns[];
+    ctl_session_columns[], ctl_request_columns[], ctl_node_columns[];
 
 #endif

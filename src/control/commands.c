@@ -96,6 +96,18 @@ static void run_figures(struct command *command)
         fail(command, JSONRPC_SERVER_ERROR, "this daemon was built without that");
 }
 
+static void run_nodes(struct command *command)
+{
+    bool known = false;
+
+    each_service(command->bus, at, list_nodes) {
+        at.service->list_nodes(at.state, &command->result, command->request->limit);
+        known = true;
+    }
+    if (!known)
+        fail(command, JSONRPC_SERVER_ERROR, "this daemon has no \"nats\"");
+}
+
 static void run_metrics(struct command *command)
 {
     struct json_text text = {.data = NULL};
@@ -331,14 +343,15 @@ static void run_upgrade(struct command *command)
 /* --- all of them --- */
 
 static command_fn *const command_fns[CONTROL_METHODS] = {
-    [CONTROL_STATUS] = run_status,         [CONTROL_POOLS] = run_pools,
-    [CONTROL_WORKERS] = run_workers,       [CONTROL_CLIENTS] = run_clients,
-    [CONTROL_SESSIONS] = run_sessions,     [CONTROL_REQUESTS] = run_requests,
-    [CONTROL_FIGURES] = run_figures,       [CONTROL_METRICS] = run_metrics,
-    [CONTROL_EVENTS] = run_events,         [CONTROL_RESTART] = run_restart,
-    [CONTROL_DRAIN] = run_drain,           [CONTROL_RESUME] = run_resume,
-    [CONTROL_DISCONNECT] = run_disconnect, [CONTROL_LOG] = run_log,
-    [CONTROL_RELOAD] = run_reload,         [CONTROL_UPGRADE] = run_upgrade,
+    [CONTROL_STATUS] = run_status,     [CONTROL_POOLS] = run_pools,
+    [CONTROL_WORKERS] = run_workers,   [CONTROL_CLIENTS] = run_clients,
+    [CONTROL_SESSIONS] = run_sessions, [CONTROL_REQUESTS] = run_requests,
+    [CONTROL_NODES] = run_nodes,       [CONTROL_FIGURES] = run_figures,
+    [CONTROL_METRICS] = run_metrics,   [CONTROL_EVENTS] = run_events,
+    [CONTROL_RESTART] = run_restart,   [CONTROL_DRAIN] = run_drain,
+    [CONTROL_RESUME] = run_resume,     [CONTROL_DISCONNECT] = run_disconnect,
+    [CONTROL_LOG] = run_log,           [CONTROL_RELOAD] = run_reload,
+    [CONTROL_UPGRADE] = run_upgrade,
 };
 
 static void reply(struct command *command, struct slice id)

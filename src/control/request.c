@@ -10,14 +10,15 @@
 #include "json/text.h"
 
 const char *const control_method_names[CONTROL_METHODS] = {
-    [CONTROL_STATUS] = "status",         [CONTROL_POOLS] = "pools",
-    [CONTROL_WORKERS] = "workers",       [CONTROL_CLIENTS] = "clients",
-    [CONTROL_SESSIONS] = "sessions",     [CONTROL_REQUESTS] = "requests",
-    [CONTROL_FIGURES] = "figures",       [CONTROL_METRICS] = "metrics",
-    [CONTROL_EVENTS] = "events",         [CONTROL_RESTART] = "restart",
-    [CONTROL_DRAIN] = "drain",           [CONTROL_RESUME] = "resume",
-    [CONTROL_DISCONNECT] = "disconnect", [CONTROL_LOG] = "log",
-    [CONTROL_RELOAD] = "reload",         [CONTROL_UPGRADE] = "upgrade",
+    [CONTROL_STATUS] = "status",     [CONTROL_POOLS] = "pools",
+    [CONTROL_WORKERS] = "workers",   [CONTROL_CLIENTS] = "clients",
+    [CONTROL_SESSIONS] = "sessions", [CONTROL_REQUESTS] = "requests",
+    [CONTROL_NODES] = "nodes",       [CONTROL_FIGURES] = "figures",
+    [CONTROL_METRICS] = "metrics",   [CONTROL_EVENTS] = "events",
+    [CONTROL_RESTART] = "restart",   [CONTROL_DRAIN] = "drain",
+    [CONTROL_RESUME] = "resume",     [CONTROL_DISCONNECT] = "disconnect",
+    [CONTROL_LOG] = "log",           [CONTROL_RELOAD] = "reload",
+    [CONTROL_UPGRADE] = "upgrade",
 };
 
 static bool read_method(struct control_request *request, const struct json_value *method)
@@ -97,8 +98,9 @@ int control_request_read(struct control_request *request, struct slice line,
     method = document_member(request->document.root, "method");
     if (method == NULL || method->type != JSON_STRING)
         return JSONRPC_INVALID_REQUEST;
-    *problem = "no such method; there are status, pools, workers, clients, sessions, requests, "
-               "figures, metrics, events, restart, drain, resume, disconnect, log, reload, upgrade";
+    *problem =
+        "no such method; there are status, pools, workers, clients, sessions, requests, "
+        "nodes, figures, metrics, events, restart, drain, resume, disconnect, log, reload, upgrade";
     if (!read_method(request, method))
         return JSONRPC_METHOD_NOT_FOUND;
     *problem = read_params(request, document_member(request->document.root, "params"));

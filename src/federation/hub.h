@@ -23,6 +23,17 @@ struct nats_export {
     char *id, *subject;
 };
 
+#define PRESENCE_ID_LEN 16 /* hexadecimal digits, new with each start */
+#define PRESENCE_SUBJECT_MAX 128
+
+/* federation/presence.h */
+struct nats_presence {
+    struct nats_subscription asked, answered; /* PREFIX.nodes; PREFIX.nodes.ID.* */
+    struct list nodes;                        /* struct seen_node */
+    size_t count;
+    char id[PRESENCE_ID_LEN + 1], subject[PRESENCE_SUBJECT_MAX], answers[PRESENCE_SUBJECT_MAX];
+};
+
 struct nats_metrics {
     uint64_t connected, connections, requests, in_flight, lost;
 };
@@ -36,6 +47,7 @@ struct nats_hub {
     struct list calls; /* struct nats_call */
     size_t call_count, held_bytes;
     uint64_t requests, last_number;
+    struct nats_presence presence;
     struct nats_metrics metrics; /* as they were measured last */
 };
 

@@ -12,6 +12,7 @@
 #include "config/setup.h"
 #include "federation/calls.h"
 #include "federation/exports.h"
+#include "federation/presence.h"
 #include "router/router_archive.h"
 #include "transport/origin.h"
 #include "json/text.h"
@@ -56,6 +57,7 @@ static void start(void *state)
     struct nats_hub *hub = state;
 
     exports_renew(hub);
+    presence_start(hub);
     broker_start(&hub->broker);
 }
 
@@ -64,6 +66,7 @@ static void detach(void *state)
     struct nats_hub *hub = state;
 
     exports_end(hub);
+    presence_end(hub);
     nats_calls_end(hub);
     broker_stop(&hub->broker);
     origins_release(hub->broker.origin);
@@ -85,6 +88,7 @@ static void act(void *state)
 static void stop_input(void *state)
 {
     exports_end(state);
+    presence_end(state);
 }
 
 /* Answers that are due have been published. */
@@ -140,6 +144,11 @@ static void describe(const void *state, struct json_text *to)
     row_string(to, "nats_server", is_ready ? hub->broker.servers[hub->broker.at].name : NULL);
 }
 
+static void list_nodes(void *state, struct json_text *to, size_t limit)
+{
+    presence_list(state, to, limit);
+}
+
 /* Other pools may be exported. */
 static void limit(void *state, const struct limits *limits)
 {
@@ -177,6 +186,7 @@ const struct service nats_service = {
     .metrics = metrics,
     .measure = measure,
     .describe = describe,
+    .list_nodes = list_nodes,
     .limit = limit,
     .archive_sessions = ARCHIVE_OP(archive_calls),
     .archive = ARCHIVE_OP(archive_rest),

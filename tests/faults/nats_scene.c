@@ -124,6 +124,32 @@ static void await_end_of(struct server *server)
     drop(server);
 }
 
+/* The number of the subscription; 0: it has not come. */
+static unsigned sid_of(const struct server *server, const char *subject)
+{
+    char words[64];
+    int len = snprintf(words, sizeof words, "SUB %s ", subject);
+    const char *found = memmem(server->input.data, server->input.len, words, (size_t)len);
+
+    return found != NULL ? (unsigned)strtoul(found + len, NULL, 10) : 0;
+}
+
+/* Another node asks, and answers. Nothing depends on it. */
+static void meet(struct server *server)
+{
+    static const char node[] = "{\"id\":\"0123456789abcdef\",\"node\":\"a\",\"version\":\"1\","
+                               "\"up_ms\":1}";
+    unsigned sid = sid_of(server, "stdio_bus.nodes");
+    char text[256];
+
+    if (sid == 0)
+        return;
+    snprintf(text, sizeof text, "MSG stdio_bus.nodes %u r.5 0\r\n\r\nMSG n.1 %u %zu\r\n%s\r\n", sid,
+             sid + 1, sizeof node - 1, node);
+    say(server, text);
+    (void)await(server, "PUB r.5 ");
+}
+
 /* A request that is lost on its way has no answer, nor does one during a fault. */
 static bool ask(struct server *server)
 {
@@ -144,6 +170,7 @@ void play_nats(struct run *run)
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
     run_arm(run);
     served = ask(&server);
+    meet(&server);
     if (served) { /* the answer finds no connection, and waits for the next one */
         say(&server, REQUEST("r.4", "{\"id\":4,\"params\":{\"who\":\"x\"}}",
                              "29") "-ERR 'Stale Connection'\r\n");
@@ -199,16 +226,6 @@ static void command(int fd, const char *json)
     (void)(send(fd, head, sizeof head, MSG_NOSIGNAL) + send(fd, json, len, MSG_NOSIGNAL));
 }
 
-/* The number of the subscription to the topic of this number. */
-static unsigned sid_of(const struct server *server, unsigned number)
-{
-    char subject[64];
-    int len = snprintf(subject, sizeof subject, SUBJECT "%u ", number);
-    const char *found = memmem(server->input.data, server->input.len, subject, (size_t)len);
-
-    return found != NULL ? (unsigned)strtoul(found + len, NULL, 10) : 0;
-}
-
 /* A frame comes from another node. */
 static void deliver(struct server *server, unsigned number)
 {
@@ -217,10 +234,12 @@ static void deliver(struct server *server, unsigned number)
                                       .created_at_ms = (uint64_t)time(NULL) * 1000,
                                       .ttl_ms = 3600000,
                                       .msg_id = number};
-    char frame[64 + RMP_BODY_OFFSET + 8];
-    size_t len = (size_t)snprintf(frame, 64, "MSG stdio_bus.topic.a1 %u %d\r\n",
-                                  sid_of(server, number), RMP_BODY_OFFSET + 1);
+    char frame[64 + RMP_BODY_OFFSET + 8], subject[64];
+    size_t len;
 
+    snprintf(subject, sizeof subject, "stdio_bus.topic.a%u", number);
+    len = (size_t)snprintf(frame, 64, "MSG %s %u %d\r\n", subject, sid_of(server, subject),
+                           RMP_BODY_OFFSET + 1);
     rmp_header_write_prefixed(frame + len, &header);
     memcpy(frame + len + RMP_BODY_OFFSET, "b\r\n", 3);
     (void)send(server->fd, frame, len + RMP_BODY_OFFSET + 3, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "harness.h"
 #include "nats_server.h"
 
@@ -16,12 +17,20 @@ static void broker_expect_looks(struct broker *broker)
         broker_expect(broker, "SUB $SRV.");
 }
 
+/* Of each connection, after the pools. */
+static void broker_expect_nodes(struct broker *broker)
+{
+    broker_expect(broker, "SUB stdio_bus.nodes ");
+    broker_expect(broker, "SUB stdio_bus.nodes.");
+}
+
 /* The daemon is connected, and has subscribed the pool. */
 static void broker_begin(struct broker *broker)
 {
     broker_admit(broker);
     broker_expect(broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
     broker_expect_looks(broker);
+    broker_expect_nodes(broker);
 }
 
 static void broker_ask(struct broker *broker, const char *reply, const char *json)
@@ -179,6 +188,100 @@ TEST(nats_pool_cannot_be_exported)
     expect_word(daemon_run(&setup, 78, NULL), "pools[0].export: needs an \"id\" without spaces");
 }
 
+/* --- nodes --- */
+
+TEST(nats_node_answers)
+{
+    struct broker broker = {.port = 0};
+    struct span answer;
+
+    broker_listen(&broker);
+    START(.config = CONFIG(",'node':'n1'"));
+    broker_begin(&broker);
+    broker_say(&broker, "MSG stdio_bus.nodes 11 0\r\n"); /* without a reply */
+    broker_say(&broker, "MSG stdio_bus.nodes 11 r.1 0\r\n");
+    answer = broker_answer(&broker, "r.1");
+    expect_member(answer, "node", "\"n1\"");
+    ck_assert_uint_eq(json_get(answer, "id").len, 18);
+    ck_assert_uint_gt(json_get(answer, "version").len, 2);
+    ck_assert_uint_gt(json_get(answer, "up_ms").len, 0);
+}
+
+/* The reply's subject of the question that the daemon asks. */
+static const char *broker_asked(struct broker *broker)
+{
+    const char *reply = broker_expect(broker, "PUB stdio_bus.nodes stdio_bus.nodes.") +
+                        strlen("PUB stdio_bus.nodes ");
+
+    broker_expect(broker, "");
+    return test_format("%.*s", (int)strcspn(reply, " "), reply);
+}
+
+static void broker_node(struct broker *broker, const char *reply, const char *json)
+{
+    struct text *text = test_text();
+
+    text_printf(text, "%s", json);
+    text_replace(text, "'", "\"");
+    broker_say(broker,
+               test_format("MSG %s 12 %zu\r\n%.*s", reply, text->len, (int)text->len, text->data));
+}
+
+static const char *const no_nodes[] = {
+    "rubbish",
+    "[]",
+    "{'id':'2','node':'x','version':'1','up_ms':1}",
+    "{'id':'0000000000000002','node':'x','version':'1'}",
+    "{'id':'0000000000000002','node':'x','version':'1','up_ms':-1}",
+    "{'id':'0000000000000002','node':'x','version':1,'up_ms':1}",
+    "{'id':'0000000000000002','version':'1','up_ms':1}",
+};
+
+TEST(nats_nodes_are_listed)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *control;
+    struct rmp_program program;
+    const char *reply, *own;
+
+    broker_listen(&broker);
+    daemon = CONTROL_DAEMON(.config = CONFIG(""));
+    control = control_connect(daemon);
+    broker_begin(&broker);
+    expect_member(control_ask(control, "nodes", NULL), "total", "0");
+    reply = broker_asked(&broker);
+    for (size_t i = 0; i < COUNT(no_nodes); i++)
+        broker_node(&broker, reply, no_nodes[i]);
+    own = test_format("{'id':'%.16s','node':'x','version':'1','up_ms':1}",
+                      reply + strlen("stdio_bus.nodes."));
+    broker_node(&broker, reply, own);
+    broker_node(&broker, "stdio_bus.nodes.x.ffffffffffffffff",
+                "{'id':'0000000000000003','node':'b','version':'9','up_ms':3600000}");
+    broker_node(&broker, reply, "{'id':'0000000000000001','node':'a','version':'9','up_ms':1}");
+    broker_node(&broker, reply,
+                "{'id':'0000000000000001','node':'b','version':'9','up_ms':3600000}");
+    broker_say(&broker, "PING");
+    broker_expect(&broker, "PONG");
+    control_wait(control, "nodes", "total", "1");
+    broker_asked(&broker);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "nodes", "--table");
+    for (int i = 0; i < 2; i++)
+        broker_node(&broker, broker_asked(&broker),
+                    "{'id':'0000000000000001','node':'b','version':'9','up_ms':3600000}");
+    RMP_PROGRAM_EXPECT(&program, "NODE", "b");
+    rmp_program_end(&program, 0);
+}
+
+TEST(nats_nodes_need_nats)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = "{'id':'a','command':'@WORKER@'}");
+    struct client *control = control_connect(daemon);
+
+    client_send(control, "{'id':1,'method':'nodes'}");
+    client_error(control, "1", -32000, "this daemon has no");
+}
+
 /* --- the connection --- */
 
 TEST(nats_connection_is_lost_and_comes_back)
@@ -208,6 +311,7 @@ TEST(nats_connection_is_lost_and_comes_back)
     message_result(broker_answer(&broker, "r.2"), "2"); /* it was kept */
     broker_expect(&broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
     broker_expect_looks(&broker);
+    broker_expect_nodes(&broker);
     broker_ask(&broker, "r.4", ECHO("4"));
     message_result(broker_answer(&broker, "r.4"), "4");
 }
@@ -317,7 +421,7 @@ TEST(nats_reload_exports_other_pools)
                                   "'nats':{'servers':['127.0.0.1:%u']}}",
                                   broker.port));
     daemon_signal(daemon, SIGHUP);
-    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 11");
+    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 13");
     broker_expect_looks(&broker);
     for (int i = 0; i < LOOKS; i++)
         broker_expect(&broker, "UNSUB ");
@@ -359,6 +463,8 @@ TEST(nats_end_unsubscribes)
     for (int i = 0; i < LOOKS; i++)
         broker_expect(&broker, "UNSUB ");
     broker_expect(&broker, "UNSUB 1");
+    broker_expect(&broker, "UNSUB 11");
+    broker_expect(&broker, "UNSUB 12");
     client_expect_eof(broker.link);
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }

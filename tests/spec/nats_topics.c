@@ -13,11 +13,20 @@
 #define SUBJECT "stdio_bus.topic."
 #define TOPICS ",'topics':true"
 #define OTHER_NODE "NATS/1.0\r\nStdio-Bus-Node: 0000000000000001\r\n\r\n"
+#define FIRST 3 /* the number of the first topic at the server */
 #define HOUR_MS 3600000
 
 #define CONFIG(port, members)                                                                      \
     test_format("{'rmp':{'socket_path':'@DIR@/rmp.sock'},'nats':{'servers':['127.0.0.1:%u']%s}}",  \
                 (port), (members))
+
+/* The daemon is connected, and answers those who look for nodes. */
+static void broker_begin(struct broker *broker)
+{
+    broker_admit(broker);
+    broker_expect(broker, "SUB stdio_bus.nodes 1");
+    broker_expect(broker, "SUB stdio_bus.nodes.");
+}
 
 /* The clients of the test are those of the RMP socket. */
 static struct daemon *start(struct broker *broker, const char *members)
@@ -29,7 +38,7 @@ static struct daemon *start(struct broker *broker, const char *members)
                             .config = CONFIG(broker->port, members));
     daemon_wait_log(daemon, "listening on .*/rmp.sock");
     snprintf(daemon->socket_path, sizeof daemon->socket_path, "%s/rmp.sock", daemon->dir);
-    broker_admit(broker);
+    broker_begin(broker);
     return daemon;
 }
 
@@ -65,17 +74,17 @@ TEST(nats_topic_is_subscribed_while_it_has_a_subscriber)
 {
     struct broker broker = {.port = 0};
     struct daemon *daemon = start(&broker, TOPICS);
-    struct client *first = subscriber(daemon, &broker, "a/b", "a.b", 1);
+    struct client *first = subscriber(daemon, &broker, "a/b", "a.b", FIRST);
     struct client *second = subscriber(daemon, &broker, "a/b", NULL, 0);
 
-    subscriber(daemon, &broker, "x y", "x%20y", 2);
+    subscriber(daemon, &broker, "x y", "x%20y", FIRST + 1);
     client_close(first);
     RMP_SEND(second, .op = "unsubscribe", .key = "topic", .value = "a/b");
     rmp_next(second);
-    ck_assert_str_eq(broker_expect(&broker, "UNSUB"), "UNSUB 1");
-    subscriber(daemon, &broker, "a/b", "a.b", 3);
+    ck_assert_str_eq(broker_expect(&broker, "UNSUB"), "UNSUB 3");
+    subscriber(daemon, &broker, "a/b", "a.b", FIRST + 2);
     client_abort(broker.link);
-    broker_admit(&broker);
+    broker_begin(&broker);
     broker_expect(&broker, "SUB " SUBJECT);
     broker_expect(&broker, "SUB " SUBJECT);
 }
@@ -90,7 +99,7 @@ TEST_ROWS(nats_topic_stays_at_its_node, COUNT(kept_here))
 
     RMP_SEND(client, .topic = kept_here[row], .msg_id = 1);
     rmp_next(client);
-    subscriber(daemon, &broker, "agent", "agent", 1);
+    subscriber(daemon, &broker, "agent", "agent", FIRST);
 }
 
 /* --- publications --- */
@@ -101,7 +110,7 @@ TEST_ROWS(nats_publication_reaches_other_nodes, 2)
     struct broker broker = {.port = 0};
     struct daemon *daemon = start(&broker, TOPICS);
     struct client *publisher = client_connect(daemon);
-    struct client *client = subscriber(daemon, &broker, "a/b", "a.b", 1);
+    struct client *client = subscriber(daemon, &broker, "a/b", "a.b", FIRST);
 
     for (unsigned i = 1; i <= 3; i++) {
         struct broker_message message;
@@ -112,7 +121,7 @@ TEST_ROWS(nats_publication_reaches_other_nodes, 2)
             RMP_PUBLISH(publisher, i, .topic = "a/b", .msg_id = i);
         ck_assert_uint_eq(rmp_next(client).msg_id, i);
         message = broker_expect_message(&broker, SUBJECT "a.b");
-        broker_deliver(&broker, 1, OTHER_NODE, message.payload, message.len);
+        broker_deliver(&broker, FIRST, OTHER_NODE, message.payload, message.len);
         ck_assert_uint_eq(rmp_next(client).msg_id, i); /* of another user */
     }
 }
@@ -125,11 +134,11 @@ TEST(nats_events_of_a_run_have_one_subject)
     const char *subject = test_format("rlp.runs.trace:%s.events", uuid);
     struct broker broker = {.port = 0};
     struct daemon *daemon = start(&broker, TOPICS);
-    struct client *client = subscriber(daemon, &broker, topic, subject, 1);
+    struct client *client = subscriber(daemon, &broker, topic, subject, FIRST);
 
     RMP_SEND(client, .topic = topic, .msg_id = 1);
     broker_expect_message(&broker, test_format(SUBJECT "%s", subject));
-    deliver(&broker, 1, "", &(struct rmp_sent){.topic = topic, .msg_id = 2});
+    deliver(&broker, FIRST, "", &(struct rmp_sent){.topic = topic, .msg_id = 2});
     ck_assert_uint_eq(rmp_next(client).msg_id, 1);
     ck_assert_uint_eq(rmp_next(client).msg_id, 2);
 }
@@ -139,23 +148,23 @@ TEST(nats_own_message_is_ignored)
 {
     struct broker broker = {.port = 0};
     struct daemon *daemon = start(&broker, TOPICS);
-    struct client *client = subscriber(daemon, &broker, "a/b", "a.b", 1);
+    struct client *client = subscriber(daemon, &broker, "a/b", "a.b", FIRST);
     struct broker_message message;
 
     RMP_SEND(client, .topic = "a/b", .msg_id = 1);
     message = broker_expect_message(&broker, SUBJECT "a.b");
     expect_word(message.headers, "Stdio-Bus-Node: ");
-    broker_deliver(&broker, 1, message.headers, message.payload, message.len);
-    DELIVER(&broker, 1, .msg_id = 2);
+    broker_deliver(&broker, FIRST, message.headers, message.payload, message.len);
+    DELIVER(&broker, FIRST, .msg_id = 2);
     ck_assert_uint_eq(rmp_next(client).msg_id, 1);
     ck_assert_uint_eq(rmp_next(client).msg_id, 2);
     if (!daemon_can_upgrade())
         return;
     daemon_upgrade(daemon);
-    broker_admit(&broker);
-    broker_expect(&broker, "SUB " SUBJECT "a.b 1");
-    broker_deliver(&broker, 1, message.headers, message.payload, message.len);
-    DELIVER(&broker, 1, .msg_id = 3);
+    broker_begin(&broker);
+    broker_expect(&broker, "SUB " SUBJECT "a.b 3");
+    broker_deliver(&broker, FIRST, message.headers, message.payload, message.len);
+    DELIVER(&broker, FIRST, .msg_id = 3);
     ck_assert_uint_eq(rmp_next(client).msg_id, 3);
 }
 
@@ -164,19 +173,19 @@ TEST(nats_message_is_not_delivered)
 {
     struct broker broker = {.port = 0};
     struct daemon *daemon = start(&broker, TOPICS);
-    struct client *client = subscriber(daemon, &broker, "a/b", "a.b", 1);
+    struct client *client = subscriber(daemon, &broker, "a/b", "a.b", FIRST);
     const struct rmp_sent one = {.topic = "a/b", .trace = 7, .msg_id = 1};
     struct client *control;
 
-    deliver(&broker, 1, "", &one);
-    deliver(&broker, 1, OTHER_NODE, &one);
-    DELIVER(&broker, 1, .msg_id = 2, .created_ms = rmp_now_ms() - HOUR_MS);
-    DELIVER(&broker, 1, .msg_id = 3, .schema = 3006);
-    DELIVER(&broker, 1, .msg_id = 4, .type = "another");
-    DELIVER(&broker, 1, .msg_id = 5, .no_ttl = true);
-    broker_deliver(&broker, 1, "", "rubbish", 7);
-    broker_deliver(&broker, 1, "", "", 0);
-    DELIVER(&broker, 1, .msg_id = 6);
+    deliver(&broker, FIRST, "", &one);
+    deliver(&broker, FIRST, OTHER_NODE, &one);
+    DELIVER(&broker, FIRST, .msg_id = 2, .created_ms = rmp_now_ms() - HOUR_MS);
+    DELIVER(&broker, FIRST, .msg_id = 3, .schema = 3006);
+    DELIVER(&broker, FIRST, .msg_id = 4, .type = "another");
+    DELIVER(&broker, FIRST, .msg_id = 5, .no_ttl = true);
+    broker_deliver(&broker, FIRST, "", "rubbish", 7);
+    broker_deliver(&broker, FIRST, "", "", 0);
+    DELIVER(&broker, FIRST, .msg_id = 6);
     ck_assert_uint_eq(rmp_next(client).msg_id, 1);
     ck_assert_uint_eq(rmp_next(client).msg_id, 6);
     daemon_wait_log(daemon, "a message on a topic is refused");
