@@ -44,6 +44,20 @@ static int answer_error(struct nats_hub *hub, const char *reply, struct message_
                                         message_write_error(line, sizeof line, id, code, problem)));
 }
 
+static int64_t now_ms(const struct nats_call *call)
+{
+    return stdio_bus_event_loop_now_ms(call->hub->bus->loop);
+}
+
+/* The clock of the loop has milliseconds: many times are right together. */
+static void count_answer(const struct nats_call *call)
+{
+    if (call->export == NULL)
+        return;
+    call->export->answered++;
+    call->export->answer_ms += (uint64_t)(now_ms(call) - call->endpoint.since_ms);
+}
+
 static int call_deliver(struct endpoint *endpoint, const struct delivery *delivery)
 {
     struct nats_call *call = call_of(endpoint);
@@ -62,8 +76,10 @@ static int call_deliver(struct endpoint *endpoint, const struct delivery *delive
         call->hub->broker.counters.lost++;
         status = STDIO_BUS_OK;
     }
-    if (status == STDIO_BUS_OK)
+    if (status == STDIO_BUS_OK) {
+        count_answer(call);
         note_done(call);
+    }
     return status;
 }
 
@@ -272,6 +288,8 @@ void nats_call_came(struct nats_subscription *subscription, const struct nats_fr
         return;
     }
     enter(call);
+    call->export = export;
+    call->endpoint.since_ms = now_ms(call);
     hub->held_bytes += call->len;
     snprintf(call->endpoint.context, sizeof call->endpoint.context, "nats=%llu",
              (unsigned long long)++hub->last_number);
@@ -294,6 +312,18 @@ void nats_calls_act(struct nats_hub *hub)
             offer(call);
         if (call->is_done)
             end_call(call);
+    }
+}
+
+void nats_calls_forget(struct nats_export *export)
+{
+    struct list_node *node, *following;
+
+    list_each(&export->hub->calls, node, following) {
+        struct nats_call *call = list_entry(node, struct nats_call, link);
+
+        if (call->export == export)
+            call->export = NULL;
     }
 }
 

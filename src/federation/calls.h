@@ -10,9 +10,10 @@ struct router_archive;
 struct nats_call {
     struct endpoint endpoint;
     struct nats_hub *hub;
-    struct list_node link; /* hub->calls */
-    char *reply;           /* the subject of its answer; NULL: none is wanted */
-    char *line;            /* the message, while the router holds it; NULL: it was taken */
+    struct nats_export *export; /* by which it came; NULL: that has ended, or the program before */
+    struct list_node link;      /* hub->calls */
+    char *reply;                /* the subject of its answer; NULL: none is wanted */
+    char *line;                 /* the message, while the router holds it; NULL: it was taken */
     size_t len;
     bool paused;
     bool is_done; /* it ends at the end of the round */
@@ -24,6 +25,9 @@ void nats_call_came(struct nats_subscription *subscription, const struct nats_fr
 
 /* Offers what was released, ends what is done. */
 void nats_calls_act(struct nats_hub *hub);
+
+/* The export is about to end: calls that came by it count for none. */
+void nats_calls_forget(struct nats_export *export);
 
 /* Ends all. */
 void nats_calls_end(struct nats_hub *hub);

@@ -38,6 +38,7 @@ struct discovery {
 static void add_endpoint(struct json_text *text, const struct nats_look *look)
 {
     const struct nats_export *export = look->of->export;
+    const int64_t total_ns = (int64_t) export->answer_ms * 1000000;
 
     row_begin(text, "endpoints", '[');
     row_begin(text, NULL, '{');
@@ -48,8 +49,9 @@ static void add_endpoint(struct json_text *text, const struct nats_look *look)
         row_number(text, "num_requests", (int64_t) export->requests);
         row_number(text, "num_errors", (int64_t) export->refused);
         row_string(text, "last_error", "");
-        row_number(text, "processing_time", 0);
-        row_number(text, "average_processing_time", 0);
+        row_number(text, "processing_time", total_ns);
+        row_number(text, "average_processing_time",
+                   export->answered > 0 ? total_ns / (int64_t) export->answered : 0);
     }
     row_end(text, '}');
     row_end(text, ']');

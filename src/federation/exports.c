@@ -13,6 +13,7 @@
 static void remove_export(struct nats_export *export)
 {
     discovery_remove(export);
+    nats_calls_forget(export);
     broker_unsubscribe(&export->hub->broker, &export->subscription);
     list_remove(&export->link);
     free(export->id);

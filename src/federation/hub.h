@@ -19,7 +19,8 @@ struct nats_export {
     struct nats_hub *hub;
     bool is_current; /* during exports_renew */
     uint64_t requests, refused;
-    struct discovery *discovery; /* federation/discovery.h; NULL: out of memory */
+    uint64_t answered, answer_ms; /* requests, and the time until their answers */
+    struct discovery *discovery;  /* federation/discovery.h; NULL: out of memory */
     char *id, *subject;
 };
 

@@ -1,6 +1,7 @@
 /* Pools over NATS (federation.md): the daemon beside a scripted server. */
 #include "build_config.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -175,6 +176,30 @@ TEST(nats_pool_is_a_service)
     broker_say(&broker, "MSG $SRV.PING 2 0\r\n"); /* without a reply */
     broker_ask(&broker, "r.4", ECHO("4"));
     message_result(broker_answer(&broker, "r.4"), "4");
+}
+
+/* An answer that took a while, among others. */
+TEST(nats_service_has_times)
+{
+    struct broker broker = {.port = 0};
+    struct span answer;
+    long total;
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
+    message_result(broker_answer(&broker, "r.1"), "1");
+    broker_ask(&broker, "r.2", ECHO("2"));
+    poll(NULL, 0, 100);
+    broker_ask(&broker, "r.3", "{'id':3,'method':'release'}");
+    broker_expect(&broker, "PUB r."), client_line(broker.link);
+    broker_expect(&broker, "PUB r."), client_line(broker.link);
+    broker_say(&broker, "MSG $SRV.STATS.a.x 10 r.4 0\r\n");
+    answer = broker_answer(&broker, "r.4");
+    total = json_number(answer, "endpoints.0.processing_time");
+    ck_assert_int_ge(total, 80000000);
+    ck_assert_int_eq(json_number(answer, "endpoints.0.average_processing_time"), total / 3);
 }
 
 /* The id of a pool is no part of a subject: it would be another command. */
