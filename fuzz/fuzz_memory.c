@@ -85,9 +85,27 @@ static void check_again(struct remembered *remembered)
     remembered_clear(&again);
 }
 
+/* The stateless era: what is given after its time. */
+static void check_fresh(struct fresh *fresh)
+{
+    struct archive first, second;
+    struct fresh again;
+
+    archive_begin_saving(&first);
+    fresh_archive_stale(fresh, &first);
+    archive_begin_loading(&second, slice_of(first.data, first.len), -1);
+    fresh_init(&again);
+    fresh_archive_stale(&again, &second);
+    EXPECT(archive_ok(&second), "%s", second.problem);
+    EXPECT(again.count <= fresh->count && again.bytes <= fresh->bytes, "more than there was");
+    archive_free(&first);
+    fresh_clear(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct remembered remembered;
+    struct fresh fresh;
     const char *problem;
     char *bytes;
 
@@ -97,14 +115,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] % 2 == WITH_THE_RIGHT_SUM && size - 1 >= MEMORY_HEAD)
         memory_write_head(bytes, NAME, slice_of(bytes + MEMORY_HEAD, size - 1 - MEMORY_HEAD));
     remembered_init(&remembered);
-    problem = memory_load(&remembered, NAME, slice_of(bytes, size - 1));
+    fresh_init(&fresh);
+    problem = memory_load(&remembered, &fresh, NAME, slice_of(bytes, size - 1));
     free(bytes);
-    EXPECT(problem == NULL || remembered_is_empty(&remembered), "half of it is remembered");
+    EXPECT(problem == NULL || (remembered_is_empty(&remembered) && fresh.count == 0),
+           "half of it is remembered");
     if (problem == NULL) {
         check_versions(&remembered);
         check_lists(&remembered);
         check_again(&remembered);
+        check_fresh(&fresh);
     }
     remembered_clear(&remembered);
+    fresh_clear(&fresh);
     return 0;
 }

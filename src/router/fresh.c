@@ -43,19 +43,47 @@ void fresh_init(struct fresh *fresh)
     list_init(&fresh->answers);
 }
 
-static void forget(struct fresh *fresh, struct fresh_answer *answer)
+static void take_out(struct fresh *fresh, struct fresh_answer *answer)
 {
     list_remove(&answer->node);
     fresh->count--;
     fresh->bytes -= answer->answer.line.len;
+}
+
+static void free_answer(struct fresh_answer *answer)
+{
+    if (answer == NULL)
+        return;
     kept_message_free(&answer->answer);
     free(answer);
 }
 
+static void forget(struct fresh *fresh, struct fresh_answer *answer)
+{
+    take_out(fresh, answer);
+    free_answer(answer);
+}
+
+void fresh_move(struct fresh *to, struct fresh *from)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(&from->answers)) != NULL)
+        list_append(&to->answers, node);
+    to->count = from->count;
+    to->bytes = from->bytes;
+    to->edition++;
+    from->count = from->bytes = 0;
+}
+
 void fresh_clear(struct fresh *fresh)
 {
-    while (!list_empty(&fresh->answers))
-        forget(fresh, list_entry(fresh->answers.head.next, struct fresh_answer, node));
+    struct list_node *node;
+
+    while ((node = list_take_first(&fresh->answers)) != NULL)
+        free_answer(list_entry(node, struct fresh_answer, node));
+    fresh->count = fresh->bytes = 0;
+    fresh->edition++;
 }
 
 static struct fresh_answer *find(const struct fresh *fresh, struct slice key)
@@ -245,8 +273,7 @@ static struct fresh_answer *keep(struct fresh *fresh, struct slice key,
         return NULL;
     if (kept_message_copy(&answer->answer, message) != STDIO_BUS_OK ||
         !read_ttl(slice_without_newline(answer->answer.line), &value, &ttl_ms)) {
-        kept_message_free(&answer->answer);
-        free(answer);
+        free_answer(answer);
         return NULL;
     }
     answer->ttl = (struct splice_edit){.offset = (size_t)(value.data - answer->answer.line.data),
@@ -267,19 +294,50 @@ static bool is_kept(const struct message *answer)
            !message_is_cut(answer) && answer->bytes.len <= FRESH_ANSWER_MAX;
 }
 
+static bool is_content(const struct fresh_answer *answer)
+{
+    static const char method[] = "resources/read\n";
+
+    return answer->key_len >= sizeof method - 1 &&
+           memcmp(answer->key, method, sizeof method - 1) == 0;
+}
+
+/* The bytes of the result before its time, and after it. */
+static struct slice part_of(const struct fresh_answer *answer, bool after)
+{
+    struct slice line = slice_without_newline(answer->answer.line), result = line;
+    size_t begin, end;
+
+    (void)param_fields_member(line, "result", &result);
+    begin = (size_t)(result.data - line.data);
+    end = answer->ttl.offset + answer->ttl.len;
+    return after ? slice_of(line.data + end, begin + result.len - end)
+                 : slice_of(result.data, answer->ttl.offset - begin);
+}
+
+static bool is_same(const struct fresh_answer *one, const struct fresh_answer *other)
+{
+    return slice_equal(part_of(one, false), part_of(other, false)) &&
+           slice_equal(part_of(one, true), part_of(other, true));
+}
+
 void fresh_answered(struct decision *decision, struct slice key)
 {
     struct fresh *fresh = decision->pool->fresh;
     const struct message *message = decision->message;
-    struct fresh_answer *before;
+    struct fresh_answer *before, *answer = NULL;
 
     if (fresh == NULL || key.data == NULL)
         return;
     before = find(fresh, key);
     if (before != NULL)
-        forget(fresh, before);
+        take_out(fresh, before);
     if (is_kept(message))
-        (void)keep(fresh, key, message, decision->router->now_ms);
+        answer = keep(fresh, key, message, decision->router->now_ms);
+    if (answer == NULL ? before != NULL
+                       : !is_content(answer) && (before == NULL || !is_same(before, answer)))
+        fresh->edition++;
+    free_answer(before);
 }
 
 /* --- changes --- */
@@ -290,6 +348,7 @@ static void forget_kind(struct fresh *fresh, size_t kind, struct slice uri)
     size_t len = strlen(kinds[kind].method);
     struct list_node *node, *following;
 
+    fresh->edition++;
     list_each(&fresh->answers, node, following) {
         struct fresh_answer *answer = list_entry(node, struct fresh_answer, node);
 
@@ -361,7 +420,25 @@ static void archive_answer(struct archive *archive, void *owner, void *item)
         load(owner, archive, key, line, until_ms);
 }
 
-void fresh_archive(struct fresh *fresh, struct archive *archive)
+/* What a resource says is never given after its time. */
+static void archive_stale_answer(struct archive *archive, void *owner, void *item)
+{
+    const struct fresh_answer none = {.key_len = 0}, *answer = item;
+    struct slice key = slice_of(NULL, 0), line = key;
+
+    if (answer == NULL)
+        answer = &none;
+    if (!is_content(answer)) {
+        key = slice_of(answer->key, answer->key_len);
+        line = answer->answer.line;
+    }
+    key = archive_slice(archive, key);
+    line = archive_slice(archive, line);
+    if (archive_loads(archive) && key.data != NULL)
+        load(owner, archive, key, line, 0);
+}
+
+static void archive_answers(struct fresh *fresh, struct archive *archive, archive_item_fn *fn)
 {
     struct fresh unwanted, *used = fresh;
 
@@ -370,6 +447,16 @@ void fresh_archive(struct fresh *fresh, struct archive *archive)
         used = &unwanted;
     archive_mark(archive, "fresh");
     if (archive_present(archive, fresh != NULL))
-        ARCHIVE_LIST(archive, &used->answers, struct fresh_answer, node, archive_answer, used);
+        ARCHIVE_LIST(archive, &used->answers, struct fresh_answer, node, fn, used);
     fresh_clear(&unwanted);
+}
+
+void fresh_archive(struct fresh *fresh, struct archive *archive)
+{
+    archive_answers(fresh, archive, archive_answer);
+}
+
+void fresh_archive_stale(struct fresh *fresh, struct archive *archive)
+{
+    archive_answers(fresh, archive, archive_stale_answer);
 }

@@ -18,6 +18,7 @@
 struct fresh {
     struct list answers; /* struct fresh_answer (fresh.c), the oldest first */
     size_t count, bytes;
+    uint64_t edition; /* another one after each change of what is given after its time, too */
 };
 
 void fresh_init(struct fresh *fresh);
@@ -36,5 +37,11 @@ void fresh_note(const struct decision *decision);
 /* Saves the answers, or loads them where there is none; one for which memory is lacking is not
  * loaded. NULL: none is saved, and what there is of them is not loaded. */
 void fresh_archive(struct fresh *fresh, struct archive *archive);
+
+/* The same of what is given after its time too: loaded, it is stale. */
+void fresh_archive_stale(struct fresh *fresh, struct archive *archive);
+
+/* Moves all answers of `from` to another one, which has none. */
+void fresh_move(struct fresh *to, struct fresh *from);
 
 #endif

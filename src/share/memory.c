@@ -20,8 +20,8 @@
 #include "router/eras.h"
 #include "router/from_memory.h"
 
-/* Another one whenever remembered_archive saves anything else. */
-#define FORM "stdio_bus memory 2\n"
+/* Another one whenever remembered_archive or fresh_archive_stale saves anything else. */
+#define FORM "stdio_bus memory 3\n"
 #define PAUSE_MS 50   /* after a change: there may be others */
 #define APART_MS 1000 /* two writes */
 
@@ -113,7 +113,8 @@ void memory_write_head(char head[MEMORY_HEAD], const char *name, struct slice by
     memcpy(head + MEMORY_HEAD - sizeof sum, &sum, sizeof sum);
 }
 
-const char *memory_load(struct remembered *to, const char *name, struct slice bytes)
+const char *memory_load(struct remembered *to, struct fresh *fresh, const char *name,
+                        struct slice bytes)
 {
     char head[MEMORY_HEAD];
     struct archive archive;
@@ -129,16 +130,23 @@ const char *memory_load(struct remembered *to, const char *name, struct slice by
         return "it is cut or was changed";
     archive_begin_loading(&archive, rest, -1);
     remembered_archive(to, &archive);
+    fresh_archive_stale(fresh, &archive);
     archive_expect(&archive, archive.at == archive.len, "it is too long");
     archive_expect(&archive, !to->unfit, "nothing is to be remembered");
     if (!archive_ok(&archive)) {
         remembered_clear(to);
+        fresh_clear(fresh);
         to->unfit = false;
     }
     return archive.problem;
 }
 
 /* --- reading --- */
+
+static bool is_empty(const struct remembered *remembered, const struct fresh *fresh)
+{
+    return remembered_is_empty(remembered) && (fresh == NULL || fresh->count == 0);
+}
 
 static bool read_file(struct memory *memory)
 {
@@ -148,12 +156,13 @@ static bool read_file(struct memory *memory)
 
     if (bytes == NULL && errno == ENOENT)
         return false;
-    problem = bytes == NULL ? strerror(errno)
-                            : memory_load(&memory->read, memory->name, slice_of(bytes, len));
+    problem = bytes == NULL
+                  ? strerror(errno)
+                  : memory_load(&memory->read, &memory->fresh, memory->name, slice_of(bytes, len));
     free(bytes);
     if (problem != NULL)
         log_warn(memory->log, "", "%s in %s is not used: %s", memory->name, memory->path, problem);
-    return problem == NULL && !remembered_is_empty(&memory->read);
+    return problem == NULL && !is_empty(&memory->read, &memory->fresh);
 }
 
 bool memory_open(struct memory *memory)
@@ -162,6 +171,7 @@ bool memory_open(struct memory *memory)
     char reason[DIRECTORY_REASON_MAX];
 
     remembered_init(&memory->read);
+    fresh_init(&memory->fresh);
     memory->directory = -1;
     if (memory->path == NULL || !mode->remembers || !pool_mode_shares_handshake(mode))
         return false;
@@ -174,6 +184,13 @@ bool memory_open(struct memory *memory)
     return read_file(memory);
 }
 
+/* Of both eras. */
+static uint64_t edition_of(const struct pool *pool)
+{
+    return pool->group.remembered->edition +
+           (pool->stateless.fresh != NULL ? pool->stateless.fresh->edition : 0);
+}
+
 void memory_attach(struct memory *memory, struct stdio_bus *bus)
 {
     struct pool *pool = list_entry(bus->pools.head.next, struct pool, link);
@@ -181,11 +198,13 @@ void memory_attach(struct memory *memory, struct stdio_bus *bus)
     if (memory->directory < 0 || pool->group.remembered == NULL)
         return;
     memory->pool = pool;
-    if (remembered_is_empty(&memory->read))
+    if (is_empty(&memory->read, &memory->fresh))
         return;
     remembered_move(pool->group.remembered, &memory->read);
+    if (pool->stateless.fresh != NULL)
+        fresh_move(pool->stateless.fresh, &memory->fresh);
     eras_recall(&pool->group);
-    memory->edition = pool->group.remembered->edition;
+    memory->edition = edition_of(pool);
     log_info(memory->log, "",
              "what the server has answered is remembered: a message that needs a "
              "process starts it");
@@ -213,7 +232,7 @@ static void look_at_files(struct memory *memory)
     memcpy(before, memory->name, sizeof before);
     set_name(memory);
     if (strcmp(before, memory->name) != 0)
-        memory->edition = memory->pool->group.remembered->edition - 1;
+        memory->edition = edition_of(memory->pool) - 1;
 }
 
 static void write_file(struct memory *memory)
@@ -226,6 +245,7 @@ static void write_file(struct memory *memory)
 
     archive_begin_saving(&archive);
     remembered_archive(remembered, &archive);
+    fresh_archive_stale(memory->pool->stateless.fresh, &archive);
     bytes = slice_of(archive.data, archive.len);
     memory_write_head(head, memory->name, bytes);
     if (archive_ok(&archive))
@@ -248,11 +268,11 @@ int memory_keep(struct memory *memory)
     remembered = memory->pool->group.remembered;
     if (count_starts(memory->pool) != memory->starts)
         look_at_files(memory);
-    if (remembered->edition == memory->edition)
+    if (edition_of(memory->pool) == memory->edition)
         return -1;
-    if (remembered_is_empty(remembered)) {
+    if (remembered->unfit || is_empty(remembered, memory->pool->stateless.fresh)) {
         cache_remove(memory->directory, memory->name);
-        memory->edition = remembered->edition;
+        memory->edition = edition_of(memory->pool);
         return -1;
     }
     if (!from_memory_is_settled(&memory->pool->group)) {
@@ -267,7 +287,7 @@ int memory_keep(struct memory *memory)
     if (now_ms < memory->due_ms)
         return (int)(memory->due_ms - now_ms);
     write_file(memory);
-    memory->edition = remembered->edition;
+    memory->edition = edition_of(memory->pool);
     memory->due_ms = 0;
     memory->written_ms = now_ms;
     return -1;
@@ -276,6 +296,7 @@ int memory_keep(struct memory *memory)
 void memory_close(struct memory *memory)
 {
     remembered_clear(&memory->read);
+    fresh_clear(&memory->fresh);
     if (memory->directory >= 0)
         descriptor_close(memory->directory);
     memory->directory = -1;

@@ -1,7 +1,8 @@
-/* What a shared server has answered (router/remembered.h), in a file for the daemons that come
- * later (share/cache.h). The name of the file is a hash of all that the server would see of its
- * client, and of the size, time and inode of its program and of each argument that is a file.
- * If the file or its directory cannot be used, the server is started as if there was none. */
+/* What a shared server has answered (router/remembered.h, router/fresh.h), in a file for the
+ * daemons that come later (share/cache.h). The name of the file is a hash of all that the server
+ * would see of its client, and of the size, time and inode of its program and of each argument that
+ * is a file. If the file or its directory cannot be used, the server is started as if there was
+ * none. */
 #ifndef STDIO_BUS_SHARE_MEMORY_H
 #define STDIO_BUS_SHARE_MEMORY_H
 
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "router/fresh.h"
 #include "router/remembered.h"
 #include "share/cache.h"
 
@@ -23,6 +25,7 @@ struct memory {
     int directory;    /* -1: the same */
     char name[CACHE_NAME_MAX];
     struct remembered read; /* until memory_attach */
+    struct fresh fresh;     /* the same */
     struct pool *pool;      /* since then */
     uint64_t starts;        /* of processes, when the name was found */
     uint64_t edition;       /* that the file has */
@@ -49,9 +52,10 @@ void memory_close(struct memory *memory);
 /* Writes the head of the file of this name for the bytes of an archive. */
 void memory_write_head(char head[MEMORY_HEAD], const char *name, struct slice bytes);
 
-/* Remembers what the bytes of the file of this name say. NULL, or what is wrong with them, and then
- * nothing is remembered. */
-const char *memory_load(struct remembered *to, const char *name, struct slice bytes);
+/* Remembers what the bytes of the file of this name say, of both eras. NULL, or what is wrong with
+ * them, and then nothing is remembered. */
+const char *memory_load(struct remembered *to, struct fresh *fresh, const char *name,
+                        struct slice bytes);
 
 /* The key of the file's name. */
 void memory_key(char key[CACHE_KEY_LEN + 1], const char *identity,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "proc.h"
 #include "share.h"
 
 #define OF(v) "'protocolVersion':'" v "'"
@@ -353,6 +354,41 @@ TEST_ROWS(design_memory_on_disk_of_a_server_without_the_stateless_era, 2)
     end_daemon(sharer);
 }
 
+/* One that serves it: what its clients have listed is given to those of the next daemon, stale. */
+TEST(design_memory_on_disk_of_the_stateless_era)
+{
+    static const char list[] = "{'id':'%s','method':'tools/list','params':{" ERA "}}";
+    struct sharer *sharer;
+    struct span result;
+    set_tool("one");
+    write_file(lists_path, "{\"ttlMs\":60000,\"tools\":[{\"name\":\"one\"}]}\n", 0600);
+    sharer = JOIN(.idle_exit = "5");
+    client_send(sharer->client, list, "a");
+    client_result(sharer->client, "\"a\"");
+    WAIT_UNTIL(memory_file() != NULL, "nothing is remembered");
+    end_daemon(sharer);
+    sharer = JOIN(.idle_exit = "5");
+    client_send(sharer->client, list, "b");
+    result = client_result(sharer->client, "\"b\"");
+    ck_assert(span_is(json_text(json_get(result, "tools.0.name")), "one"));
+    ck_assert(span_is(json_get(result, "ttlMs"), "0"));
+    expect_not_started();
+    write_file(lists_path, "{\"ttlMs\":60000,\"tools\":[{\"name\":\"two\"}]}\n", 0600);
+    client_send(sharer->client, "{'id':'c','method':'echo','params':{" ERA "}}");
+    client_result(sharer->client, "\"c\"");
+    client_send(sharer->client, list, "d");
+    result = client_result(sharer->client, "\"d\"");
+    ck_assert(span_is(json_text(json_get(result, "tools.0.name")), "two"));
+    usleep(1500000); /* the file is written */
+    end_daemon(sharer);
+    sharer = JOIN(.idle_exit = "5");
+    client_send(sharer->client, list, "e");
+    result = client_result(sharer->client, "\"e\"");
+    ck_assert(span_is(json_text(json_get(result, "tools.0.name")), "two"));
+    expect_not_started();
+    end_daemon(sharer);
+}
+
 /* A server of another version may serve it. row: one that answers initialize in another way; one
  * that was forgotten. */
 TEST_ROWS(design_memory_on_disk_asks_for_the_stateless_era_again, 2)
@@ -395,4 +431,85 @@ TEST(design_memory_on_disk_of_a_server_that_does_not_start)
     client_request(sharer->client, "1", NULL, "echo", NULL);
     client_error(sharer->client, "1", -32000, "it is gone");
     WAIT_UNTIL(memory_file() == NULL, "it is remembered");
+}
+
+/* --- kill -9 while a server wakes or falls asleep --- */
+
+enum { KILL_SERVER, KILL_DAEMON, KILL_FRONT };
+
+/* 0: there is none. */
+static pid_t server_of(pid_t daemon)
+{
+    pid_t server;
+    return proc_children(daemon, &server, 1) > 0 ? server : 0;
+}
+
+/* Reads what comes until both requests are answered. */
+static void count_answers(struct client *client, int *asked, int *after)
+{
+    struct span id = json_get(client_line(client), "id");
+    *asked += span_is(id, "\"asked\"");
+    *after += span_is(id, "\"after\"");
+}
+
+/* Each request has one answer or error, and the client goes on. */
+static void expect_answers(struct client *client)
+{
+    int asked = 0, after = 0;
+    struct span line;
+    client_request(client, "'after'", NULL, "echo", NULL);
+    while (asked == 0 || after == 0)
+        count_answers(client, &asked, &after);
+    client_request(client, "'end'", NULL, "echo", NULL);
+    do {
+        line = client_line(client);
+        ck_assert(!span_is(json_get(line, "id"), "\"asked\""));
+        ck_assert(!span_is(json_get(line, "id"), "\"after\""));
+    } while (json_get(line, "id").data == NULL);
+    message_result(line, "\"end\"");
+    ck_assert_int_eq(asked, 1);
+    ck_assert_int_eq(after, 1);
+}
+
+static void kill_one(int which, const struct sharer *front)
+{
+    pid_t daemon = share_daemon(), server = server_of(daemon);
+    if (which == KILL_SERVER && server > 0)
+        kill(server, SIGKILL);
+    else if (which == KILL_DAEMON)
+        kill(daemon, SIGKILL);
+    else if (which == KILL_FRONT)
+        kill(front->pid, SIGKILL);
+    if (which == KILL_DAEMON)
+        share_wait_gone(daemon);
+}
+
+/* row: which; the server is being ended, or is started again. */
+TEST_ROWS(design_memory_on_disk_outlives_kills, 6)
+{
+    static const int moments_ms[] = {0, 2, 10};
+    static const char *const stop[] = {"--stop", "tools", NULL};
+    struct sharer *stays;
+    if (!proc_available())
+        return;
+    set_tool("one");
+    stays = JOIN(.share = "--share=tools");
+    initialize(stays);
+    client_pid(stays->client, "1", NULL);
+    WAIT_UNTIL(memory_file() != NULL, "nothing is remembered");
+    for (size_t i = 0; i < COUNT(moments_ms); i++) {
+        struct sharer *other = JOIN(.share = "--share=tools");
+        initialize(other);
+        share_run(stop, 0);
+        WAIT_UNTIL(row < 3 || server_of(share_daemon()) == 0, "the server runs");
+        client_request(stays->client, "'asked'", NULL, "echo", NULL);
+        client_request(other->client, "'asked'", NULL, "echo", NULL);
+        usleep((useconds_t)moments_ms[i] * 1000);
+        kill_one((int)row % 3, other);
+        expect_answers(stays->client);
+        if (row % 3 != KILL_FRONT)
+            expect_answers(other->client);
+        client_abort(other->client);
+    }
+    share_finish(stays);
 }

@@ -18,6 +18,7 @@
 #define INITIALIZED                                                                                \
     "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"v\",\"capabilities\":{}}}\n"
 #define TOOLS(name, next) "{\"id\":\"x\",\"result\":{\"tools\":[\"" name "\"]" next "}}\n"
+#define FRESH "{\"id\":7,\"result\":{\"ttlMs\":500,\"tools\":[]}}\n"
 
 static void read_message(struct message *message, const char *line)
 {
@@ -52,17 +53,36 @@ static void fill(struct remembered *remembered)
     ck_assert(remembered->lists[REMEMBERED_TOOLS].whole);
 }
 
+/* A list of the stateless era, and what a resource says, which is not saved. */
+static void fill_fresh(struct fresh *fresh)
+{
+    struct group pool = {.fresh = fresh};
+    struct router router = {.now_ms = 1};
+    struct message message;
+    struct decision decision = {.pool = &pool, .router = &router, .message = &message};
+
+    fresh_init(fresh);
+    read_message(&message, FRESH);
+    fresh_answered(&decision, slice_of_text("tools/list\n2026-07-28\n"));
+    fresh_answered(&decision, slice_of_text("resources/read\n2026-07-28\nx\n"));
+    ck_assert_uint_eq(fresh->count, 2);
+}
+
 /* The bytes of a file. */
 static struct slice write_bytes(void)
 {
     struct remembered remembered;
     struct archive archive;
+    struct fresh fresh;
     char *bytes;
     size_t len;
 
     fill(&remembered);
+    fill_fresh(&fresh);
     archive_begin_saving(&archive);
     remembered_archive(&remembered, &archive);
+    fresh_archive_stale(&fresh, &archive);
+    fresh_clear(&fresh);
     ck_assert(archive_ok(&archive));
     len = MEMORY_HEAD + archive.len;
     bytes = malloc(len);
@@ -79,6 +99,7 @@ static struct slice write_bytes(void)
 static const char *load(struct slice bytes, bool *is_empty)
 {
     struct remembered remembered;
+    struct fresh fresh;
     char *copy = malloc(bytes.len + 1); /* the sanitizers see each byte behind it */
     const char *problem;
 
@@ -87,11 +108,13 @@ static const char *load(struct slice bytes, bool *is_empty)
         memcpy(copy, bytes.data, bytes.len);
     copy = realloc(copy, bytes.len > 0 ? bytes.len : 1);
     remembered_init(&remembered);
-    problem = memory_load(&remembered, NAME, slice_of(copy, bytes.len));
-    *is_empty = remembered_is_empty(&remembered);
+    fresh_init(&fresh);
+    problem = memory_load(&remembered, &fresh, NAME, slice_of(copy, bytes.len));
+    *is_empty = remembered_is_empty(&remembered) && fresh.count == 0;
     ck_assert(!remembered.unfit);
     ck_assert(!*is_empty || !remembered.refuses_stateless);
     remembered_clear(&remembered);
+    fresh_clear(&fresh);
     free(copy);
     return problem;
 }
@@ -101,14 +124,18 @@ TEST(memory_is_loaded)
     struct slice bytes = write_bytes();
     struct remembered remembered;
     struct message message;
+    struct fresh fresh;
 
     remembered_init(&remembered);
-    ck_assert_ptr_null(memory_load(&remembered, NAME, bytes));
+    fresh_init(&fresh);
+    ck_assert_ptr_null(memory_load(&remembered, &fresh, NAME, bytes));
     ck_assert_ptr_nonnull(remembered_version(&remembered, slice_of_text("v")));
     ck_assert(remembered.refuses_stateless);
     read_message(&message, "{\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"2\"}}\n");
     ck_assert(slice_is(remembered_page(&remembered, &message)->line, TOOLS("two", "")));
     remembered_clear(&remembered);
+    ck_assert_uint_eq(fresh.count, 1);
+    fresh_clear(&fresh);
 }
 
 TEST(memory_cut_at_each_byte)
@@ -141,9 +168,11 @@ TEST(memory_of_another_name)
 {
     struct slice bytes = write_bytes();
     struct remembered remembered;
+    struct fresh fresh;
 
     remembered_init(&remembered);
-    ck_assert_ptr_nonnull(memory_load(&remembered, "other.memory", bytes));
+    fresh_init(&fresh);
+    ck_assert_ptr_nonnull(memory_load(&remembered, &fresh, "other.memory", bytes));
     ck_assert(remembered_is_empty(&remembered));
 }
 
