@@ -191,6 +191,8 @@ TEST(nats_service_has_times)
     broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
     message_result(broker_answer(&broker, "r.1"), "1");
     broker_ask(&broker, "r.2", ECHO("2"));
+    broker_say(&broker, "PING");
+    broker_expect(&broker, "PONG"); /* it is there */
     poll(NULL, 0, 100);
     broker_ask(&broker, "r.3", "{'id':3,'method':'release'}");
     broker_expect(&broker, "PUB r."), client_line(broker.link);
