@@ -30,7 +30,8 @@ struct nats_export {
 /* federation/presence.h */
 struct nats_presence {
     struct nats_subscription asked, answered; /* PREFIX.nodes; PREFIX.nodes.ID.* */
-    struct list nodes;                        /* struct seen_node */
+    struct broker_watcher watcher;
+    struct list nodes; /* struct seen_node */
     size_t count;
     char id[PRESENCE_ID_LEN + 1], subject[PRESENCE_SUBJECT_MAX], answers[PRESENCE_SUBJECT_MAX];
 };

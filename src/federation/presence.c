@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "bus/reports.h"
 #include "config/nats_keys.h"
 #include "json/document.h"
 
@@ -215,6 +216,28 @@ void presence_list(struct nats_hub *hub, struct json_text *to, size_t limit)
     ask(hub);
 }
 
+/* --- events --- */
+
+static struct nats_hub *hub_of(struct broker_watcher *watcher)
+{
+    return list_entry(watcher, struct nats_hub, presence.watcher);
+}
+
+static void ready(struct broker_watcher *watcher)
+{
+    struct nats_hub *hub = hub_of(watcher);
+
+    reports_send(hub->bus, "connected", "nats", NULL, hub->broker.servers[hub->broker.at].name);
+}
+
+/* The reason, with the server, is what the log has, too. */
+static void lost(struct broker_watcher *watcher)
+{
+    struct nats_hub *hub = hub_of(watcher);
+
+    reports_send(hub->bus, "disconnected", "nats", NULL, hub->broker.reported);
+}
+
 /* --- from the beginning to the end --- */
 
 void presence_start(struct nats_hub *hub)
@@ -227,6 +250,9 @@ void presence_start(struct nats_hub *hub)
     snprintf(presence->subject, sizeof presence->subject, "%s.nodes", prefix_of(hub));
     snprintf(presence->answers, sizeof presence->answers, "%s.nodes.%s.*", prefix_of(hub),
              presence->id);
+    presence->watcher.ready = ready;
+    presence->watcher.lost = lost;
+    broker_watch(&hub->broker, &presence->watcher);
     presence->asked.subject = presence->subject;
     presence->asked.message = answer;
     presence->answered.subject = presence->answers;
@@ -242,6 +268,8 @@ void presence_end(struct nats_hub *hub)
     struct nats_presence *presence = &hub->presence;
     struct list_node *node, *following;
 
+    if (list_linked(&presence->watcher.link))
+        list_remove(&presence->watcher.link);
     broker_unsubscribe(&hub->broker, &presence->asked);
     broker_unsubscribe(&hub->broker, &presence->answered);
     if (presence->count == 0)

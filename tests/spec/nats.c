@@ -300,6 +300,29 @@ TEST(nats_nodes_are_listed)
     rmp_program_end(&program, 0);
 }
 
+/* The connection comes and goes, for those who watch. */
+TEST(nats_connection_has_events)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *control;
+    struct span event;
+
+    broker_listen(&broker);
+    daemon = CONTROL_DAEMON(.config = CONFIG(""));
+    broker_begin(&broker);
+    control = control_connect(daemon);
+    control_ask(control, "events", NULL);
+    client_abort(broker.link);
+    event = client_line(control);
+    expect_member(event, "params.event", "\"disconnected\"");
+    expect_member(event, "params.of", "\"nats\"");
+    broker_begin(&broker);
+    event = client_line(control);
+    expect_member(event, "params.event", "\"connected\"");
+    expect_member(event, "params.text", test_format("\"127.0.0.1:%u\"", broker.port));
+}
+
 TEST(nats_nodes_need_nats)
 {
     struct daemon *daemon = CONTROL_DAEMON(.pools = "{'id':'a','command':'@WORKER@'}");
