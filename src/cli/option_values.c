@@ -383,6 +383,7 @@ const struct option_spec parser_options[] = {
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},
     {.name = "strict", FLAG(strict)},
     {.name = "token-file", .value_name = "FILE", PATH(token_file)},
+    {.name = "open", FLAG(open)},
     {.name = "log-file", .value_name = "PATH", PATH(log_file)},
     {.name = "log-format", .value_name = "NAME", .apply = apply_log_format},
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},

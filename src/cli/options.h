@@ -69,6 +69,7 @@ struct options {
     struct remote_headers headers; /* of --connect URL; points into argv and the environment */
     const char *tls_command;       /* of --connect https://; points into argv, or NULL */
     const char *token_file;        /* points into argv, or NULL: as configured */
+    bool open;                     /* other machines need no token, where there is none */
     const char *log_file;   /* points into argv, or NULL: stderr, or as the environment says */
     const char *log_system; /* the socket of the system log; points into argv; NULL: not there */
     /* Of --watch; they point into argv. */

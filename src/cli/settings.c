@@ -33,6 +33,8 @@ static struct listen_config *all_listeners(const struct options *options,
             listens[count].token_file = (char *)options->token_file;
         if (options->listens[i].kind == LISTEN_UNIX)
             listens[count].token_file = NULL;
+        else if (options->open)
+            listens[count].open = true; /* where there is a token, it is asked for all the same */
         count++;
     }
     for (size_t i = 0; i < config->listen_count; i++)

@@ -314,17 +314,19 @@ TEST(security_other_machines_are_told_why)
     client_expect_quiet(client_connect(daemon));
 }
 
-TEST(security_open_listener_serves_other_machines)
+/* 0: by the configuration; 1: by the option. */
+TEST_ROWS(security_open_listener_serves_other_machines, 2)
 {
     in_addr_t from = other_address();
     if (from == 0)
         return;
-    struct daemon *daemon = START(ANYWHERE, .members = "'listen':{'open':true}");
+    const char *members = row == 0 ? "'listen':{'open':true}" : NULL;
+    const char *option = row == 0 ? NULL : "--open";
+    struct daemon *daemon = START(ANYWHERE, .members = members, .arguments = {option});
     client_expect_quiet(connect_from_afar(daemon, from, htonl(INADDR_LOOPBACK)));
     daemon_stop(daemon);
     const char *path = write_file("token", 0600);
-    daemon = START(ANYWHERE, .members = "'listen':{'open':true}",
-                   .arguments = {"--token-file", path});
+    daemon = START(ANYWHERE, .members = members, .arguments = {"--token-file", path, option});
     struct client *far = connect_from_afar(daemon, from, htonl(INADDR_LOOPBACK));
     client_send(far, "{'token':'token'}");
     client_expect_quiet(far);

@@ -200,6 +200,10 @@ TEST(test_listeners)
     ck_assert_str_eq(options.listens[4].path, "c");
     EXPECT_OK("--unix=a", "--http=:1", "--token-file=t", "--", "cat");
     ck_assert_str_eq(options.token_file, "t");
+    ck_assert(!options.open);
+    EXPECT_OK("--open", "--tcp=:1", "--", "cat");
+    ck_assert(options.open);
+    EXPECT_OK("--open", "--unix=a", "--", "cat");
 }
 
 TEST(test_connect)
