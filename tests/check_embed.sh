@@ -64,7 +64,7 @@ for compiler in ${CXX-} c++ g++ clang++; do
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$include" -o "$dir/host" \
         "$SOURCE_DIR/tests/embedded_host.cc" "$BUILD_DIR/libstdio_bus.a" ||
         fail 'a host in C++ does not compile'
-    timeout 20 "$dir/host" || fail 'the host in C++ has failed'
+    timeout 60 "$dir/host" "$TEST_WORKER" 10000 || fail 'the host in C++ has failed'
     echo 'check_embed: C and C++'
     exit 0
 done

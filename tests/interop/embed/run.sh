@@ -1,8 +1,8 @@
 #!/bin/sh
-# run.sh [HOST...]: programs with libstdio_bus inside: `glib`, in the main loop of GLib; `rust`;
-# `node`, by the npm package koffi; `python`, in the loop of asyncio. Run by `make check-embed`,
-# which sets SOURCE_DIR, BUILD_DIR, TEST_WORKER, COMPILE and LINK_FLAGS. A host whose language is
-# not installed is left out; exits with status 77 when all are, or without the library.
+# run.sh [HOST...]: programs with libstdio_bus inside: `glib`, in the main loop of GLib; `cxx`, in
+# C++17; `rust`; `node`, by the npm package koffi; `python`, in the loop of asyncio. Run by `make
+# check-embed`, which sets SOURCE_DIR, BUILD_DIR, TEST_WORKER, COMPILE and LINK_FLAGS. A host whose
+# language is not installed is left out; exits with status 77 when all are, or without the library.
 
 here=$SOURCE_DIR/tests/interop/embed
 work=$BUILD_DIR/tests/interop/work/embed
@@ -50,6 +50,14 @@ host_glib()
     run glib ./glib_host "$TEST_WORKER" $ROUND_TRIPS
 }
 
+host_cxx()
+{
+    has c++ || return
+    c++ -std=c++17 -O1 -Iinclude -o cxx_host "$SOURCE_DIR/tests/embedded_host.cc" "$archive" ||
+        exit 1
+    run cxx ./cxx_host "$TEST_WORKER" $REQUESTS
+}
+
 host_rust()
 {
     has rustc || return
@@ -83,7 +91,7 @@ host_python()
         "$SOURCE_DIR/tests/embedded_host.py" $REQUESTS "$TEST_WORKER"
 }
 
-[ $# -gt 0 ] || set -- glib rust node python
+[ $# -gt 0 ] || set -- glib cxx rust node python
 for host; do
     "host_$host"
 done
