@@ -144,14 +144,26 @@ static int start(struct worker *worker)
     return STDIO_BUS_OK;
 }
 
+/* The code for errno, which the log has. */
+static int refuse(struct host *host)
+{
+    if (errno == EBADF)
+        return STDIO_BUS_ERR_INVALID;
+    log_error(&host->log, host->endpoint.context, "cannot add a worker of the host: %s",
+              strerror(errno));
+    return STDIO_BUS_ERR;
+}
+
 int embedded_worker_add(struct host *host, int fd_to, int fd_from, const char *pool_id)
 {
     struct embedded_worker *embedded = take_descriptors(fd_to, fd_from);
-    struct pool *pool = find_pool(host, pool_id);
     struct worker *worker;
+    struct pool *pool;
+    int status;
 
     if (embedded == NULL)
-        return errno == EBADF ? STDIO_BUS_ERR_INVALID : STDIO_BUS_ERR;
+        return refuse(host);
+    pool = find_pool(host, pool_id);
     if (pool == NULL)
         pool = add_pool(host, pool_id);
     worker = pool != NULL ? add_worker(host, pool) : NULL;
@@ -161,10 +173,8 @@ int embedded_worker_add(struct host *host, int fd_to, int fd_from, const char *p
     worker->program.name = "a worker of the host";
     worker->program.pipes_stderr = false;
     worker->options.same_socket = are_one_socket(fd_to, fd_from);
-    if (start(worker) != STDIO_BUS_OK) {
-        pools_remove_worker(host->bus, worker);
+    if (start(worker) != STDIO_BUS_OK)
         goto fail;
-    }
     embedded->worker = worker;
     list_append(&host->embedded, &embedded->link);
     close(fd_to);
@@ -173,9 +183,12 @@ int embedded_worker_add(struct host *host, int fd_to, int fd_from, const char *p
     return (int)worker->number;
 
 fail:
+    status = refuse(host);
+    if (worker != NULL)
+        pools_remove_worker(host->bus, worker);
     close_both(embedded);
     free(embedded);
-    return STDIO_BUS_ERR;
+    return status;
 }
 
 /* Forgets a worker that is finished. */

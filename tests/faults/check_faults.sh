@@ -27,7 +27,8 @@ sed -n 's/^\([a-z0-9_]*\): ..*/\1/p' "$faults/sure.txt" | sort >"$FAULTS_DIR/sur
 
 # Undefined in the daemon's objects, and defined in none of them. (The linked program imports more
 # with a sanitizer, and nothing if it is static.)
-"$NM" -g "$BUILD_DIR/src/main.o" "$BUILD_DIR/libstdio_bus_core.a" | awk '
+"$NM" -g "$BUILD_DIR/src/main.o" "$BUILD_DIR/libstdio_bus_embed.a" \
+    "$BUILD_DIR/libstdio_bus_core.a" | awk '
     /^[^ ]*:$/ { shim = /kqueue_shim|vnode/; next }
     shim || NF < 2 { next }
     $(NF - 1) != "U" { defined[$NF]; next }

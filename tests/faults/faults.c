@@ -24,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -224,6 +225,7 @@ PLAIN(int, sigprocmask, -1, (int how, const sigset_t *to, sigset_t *old), (how, 
 PLAIN(int, socket, -1, (int family, int type, int protocol), (family, type, protocol))
 PLAIN(int, stat, -1, (const char *path, struct stat *to), (path, to))
 PLAIN(long, sysconf, -1, (int name), (name))
+PLAIN(int, timerfd_create, -1, (int clock, int flags), (clock, flags))
 PLAIN(int, unlink, -1, (const char *path), (path))
 PLAIN(int, unlinkat, -1, (int at, const char *path, int flags), (at, path, flags))
 PLAIN(int, waitid, -1, (idtype_t which, id_t id, siginfo_t *child, int options),

@@ -839,6 +839,13 @@ const struct scene scenes[SCENES] = {
      .arguments = WORDS("--ping", "@DIR@/nothing"),
      .play = play_nothing,
      .exit_status = 69},
+    {.name = "host",
+     .arguments = WORDS("--host", "@DIR@/config", "@DIR@/http"),
+     .config = "{'pools':[{'id':'p','command':'@WORKER@','instances':1}],"
+               "'limits':{'drain_timeout_sec':20,'max_restarts':20}}",
+     .play = play_nothing,
+     .repeats = true,
+     .forgets = true},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing},
     {.name = "usage", .arguments = WORDS("--nonsense"), .play = play_nothing, .exit_status = 64},
 };

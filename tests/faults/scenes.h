@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 66
+#define SCENES 67
 
 extern const struct scene scenes[SCENES];
 
