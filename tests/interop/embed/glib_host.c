@@ -24,7 +24,7 @@ static struct {
     GMainLoop *loop;
     unsigned long wanted, sent, answered;
     unsigned long wakeups, idle_wakeups, empty_wakeups;
-    gboolean is_idle;
+    gboolean is_idle, was_idle; /* for IDLE_MS */
     double idle_us;
 } host;
 
@@ -66,6 +66,7 @@ static gboolean release(gpointer user_data)
     (void)user_data;
     host.idle_us = used_us() - host.idle_us;
     host.is_idle = FALSE;
+    host.was_idle = TRUE;
     send_text("{\"method\":\"release\",\"sessionId\":\"s0\"}");
     return G_SOURCE_REMOVE;
 }
@@ -87,6 +88,11 @@ static void on_message(stdio_bus_t *bus, const char *msg, size_t len, void *user
 
     (void)len;
     (void)user_data;
+    if (strstr(msg, "\"id\":\"hold\"") != NULL) { /* from here on it keeps its answers back */
+        send_text("{\"id\":\"held\",\"sessionId\":\"s0\",\"method\":\"echo\"}");
+        g_idle_add_full(G_PRIORITY_LOW, idle_begins, NULL, NULL);
+        return;
+    }
     if (strstr(msg, "\"id\":\"held\"") != NULL) {
         stdio_bus_stop(bus, -1);
         return;
@@ -96,10 +102,8 @@ static void on_message(stdio_bus_t *bus, const char *msg, size_t len, void *user
     host.answered++;
     while (host.sent < host.wanted && host.sent - host.answered < window)
         send_next();
-    if (host.answered == host.wanted) {
-        send_text("{\"id\":\"held\",\"sessionId\":\"s0\",\"method\":\"hold\"}");
-        g_idle_add_full(G_PRIORITY_LOW, idle_begins, NULL, NULL);
-    }
+    if (host.answered == host.wanted)
+        send_text("{\"id\":\"hold\",\"sessionId\":\"s0\",\"method\":\"hold\"}");
 }
 
 static gboolean readable(gint fd, GIOCondition condition, gpointer user_data)
@@ -149,7 +153,7 @@ int main(int argc, char *argv[])
         host.answered, host.wakeups, host.empty_wakeups, host.idle_wakeups, host.idle_us);
     if (host.empty_wakeups > host.wakeups / 10)
         fail("busy: wakeups with nothing to do");
-    if (host.idle_wakeups > 2 || host.idle_us > IDLE_CPU_US_MAX)
+    if (!host.was_idle || host.idle_wakeups > 0 || host.idle_us > IDLE_CPU_US_MAX)
         fail("the program is not idle when nothing happens");
     stdio_bus_destroy(host.bus);
     g_free(config);
