@@ -15,7 +15,7 @@ export const daemon = process.env.STDIO_BUS;
 
 // With INTEROP_QUICK=yes fewer clients are many.
 export const quick = process.env.INTEROP_QUICK === 'yes';
-export const MANY = quick ? 8 : 20;
+export const MANY = quick ? 4 : 20;
 
 // Waits until the condition holds; `what` says what it is if it never does.
 export async function eventually(condition, what) {

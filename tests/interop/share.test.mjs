@@ -9,12 +9,13 @@ import { test } from 'node:test';
 import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
 import { StdioClientTransport as Stdio1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 
-import { daemon, workplace } from './bus.mjs';
+import { daemon, quick, workplace } from './bus.mjs';
 import * as eras from './eras_person.mjs';
 import { checks } from './everything_checks.mjs';
 import { Person } from './mcp_person.mjs';
 import { leftOf, processTree } from './processes.mjs';
 
+const SHARING = quick ? 4 : 10;
 const timeout = 300000;
 const everything = path.resolve(
     'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
@@ -69,9 +70,9 @@ test('one client alone can do what it can with a server of its own', { timeout }
     assert.equal(shared.list(), 'nothing is shared\n');
 });
 
-test('10 clients with one server', { timeout }, async (t) => {
+test(`${SHARING} clients with one server`, { timeout }, async (t) => {
     const shared = new Shared(t, [everything, 'stdio']);
-    const all = await inTurn(10, (name) => shared.join(new Person(name), Stdio1));
+    const all = await inTurn(SHARING, (name) => shared.join(new Person(name), Stdio1));
     const pids = shared.processes();
     assert.equal(pids.length, 2, 'a daemon and a server');
     await Promise.all(all.map(async (person) => {
@@ -83,10 +84,10 @@ test('10 clients with one server', { timeout }, async (t) => {
     assert.deepEqual(await leftOf(pids), [], 'processes left');
 });
 
-test('10 clients of both eras', { timeout }, async (t) => {
+test(`${SHARING} clients of both eras`, { timeout }, async (t) => {
     const shared = new Shared(t, [path.resolve('both_eras_server.mjs')]);
     const modes = ['legacy', { pin: eras.STATELESS }, 'auto'];
-    const all = await inTurn(10, (name, i) =>
+    const all = await inTurn(SHARING, (name, i) =>
         shared.join(new eras.Person(name, modes[i % modes.length]), Stdio2));
     for (const stateless of [true, false]) {
         const some = all.filter((person) => person.stateless === stateless);
