@@ -177,6 +177,11 @@ bool harness_can_empty_dev(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
+bool harness_fewer(void)
+{
+    return getenv("TEST_FEWER") != NULL;
+}
+
 bool harness_skips_memory(void)
 {
     return getenv("TEST_NO_RSS") != NULL;

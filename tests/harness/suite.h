@@ -114,6 +114,9 @@ bool harness_empty_dev(void);
  * set for one that was built without, unlike the tests. */
 bool harness_has_prctl(void);
 
+/* True when TEST_FEWER is set: the build is slow (sanitizers), and another one runs all. */
+bool harness_fewer(void);
+
 /* True when TEST_NO_RSS is set: memory is not to be measured. */
 bool harness_skips_memory(void);
 

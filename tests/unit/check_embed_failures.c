@@ -384,7 +384,7 @@ TEST_ROWS(each_call_fails_once, CALLS)
     const char *worker = getenv("TEST_WORKER");
     char config[1024], path[108];
     int before = open_descriptors();
-    long number = 0, most = getenv("TEST_FEWER") != NULL ? 20 : 400;
+    long number = 0, most = harness_fewer() ? 20 : 400;
 
     snprintf(path, sizeof path, "%s/bus.sock", test_dir());
     snprintf(config, sizeof config,

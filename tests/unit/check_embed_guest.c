@@ -305,7 +305,7 @@ TEST(buses_come_and_go)
     const char *wanted = getenv("TEST_EMBED_ROUNDS");
     long rounds = wanted != NULL ? strtol(wanted, NULL, 10) : 100;
 
-    if (getenv("TEST_FEWER") != NULL)
+    if (harness_fewer())
         rounds = 20;
     for (long i = 0; i < rounds; i++) {
         embed_init(&embed, 1, "", "");
