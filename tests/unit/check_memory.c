@@ -304,6 +304,26 @@ TEST(cache_keeps_files)
     ck_assert(!has(name, "headtwo"));
 }
 
+/* And one that others may write or read. */
+TEST(cache_of_another_user)
+{
+    const char *name = name_of("a", 1);
+
+    ck_assert_int_eq(put(name, "one"), STDIO_BUS_OK);
+    ck_assert_int_eq(fchmodat(directory, name, 0620, 0), 0);
+    ck_assert(!has(name, ""));
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_int_eq(put(name, "two"), STDIO_BUS_OK);
+    ck_assert(has(name, "headtwo"));
+    if (geteuid() != 0)
+        return;
+    ck_assert_int_eq(fchownat(directory, name, 65534, 65534, 0), 0);
+    ck_assert(!has(name, ""));
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_int_eq(put(name, "three"), STDIO_BUS_OK);
+    ck_assert(has(name, "headthree"));
+}
+
 TEST(cache_forgets_those_of_one)
 {
     ck_assert_int_eq(put(name_of("a", 1), "1"), STDIO_BUS_OK);
