@@ -97,12 +97,13 @@ const itself = async () => (name) => overStdio(servers[name]);
 const shared = (...options) => async () => (name) =>
     overStdio([process.env.STDIO_BUS, '--share', ...options, '--', ...servers[name]]);
 
-/* Another session came before, and its servers sleep: what they answered is remembered. */
-const remembered = async () => {
-    const connect = await shared('--idle-stop', '1')();
+/* Another session came before: what its servers answered is remembered. They sleep, or their
+ * daemons have ended too. */
+const remembered = (rest, left, ...options) => async () => {
+    const connect = await shared(...options)();
     for (const name of Object.keys(servers))
         await (await connect(name)).close();
-    await until('all servers sleep', () => processes().length === Object.keys(servers).length);
+    await until(rest, () => processes().length === left());
     return connect;
 };
 
@@ -135,7 +136,10 @@ const tables = [
         rows: {
             'each session its own servers': itself,
             'stdio_bus --share, for the first time': shared('--idle-exit', '2'),
-            'stdio_bus --share --idle-stop 1, later': remembered,
+            'stdio_bus --share --idle-stop 1, later': remembered('all servers sleep',
+                () => Object.keys(servers).length, '--idle-stop', '1'),
+            'stdio_bus --share, a later day': remembered('all daemons have ended', () => 0,
+                '--idle-exit', '2'),
             'mcp-proxy, sessions by URL': byUrl,
         },
     },
