@@ -107,6 +107,7 @@ static const struct {
     {"'clients'", "{'jsonrpc':'2.0','id':1,'result':{'clients':[{'client':1,'peer':'uid 0'}],"
                   "'total':1}}\n"},
     {"'pools'", "{'jsonrpc':'2.0','id':1,'result':{'pools':[{'pool':'a','protocol':'mcp'}]}}\n"},
+    {"'nodes'", "{'jsonrpc':'2.0','id':1,'result':{'nodes':[{'node':'far'}],'total':1}}\n"},
     {"'figures'", "{'jsonrpc':'2.0','id':1,'result':{'status':{'pid':1},'now':{'waiting':0},"
                   "'pools':{'pools':[{'pool':'a'}],'total':1}}}\n"},
     {"'events'", "{'jsonrpc':'2.0','id':1,'result':{}}\n"

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 67
+#define SCENES 68
 
 extern const struct scene scenes[SCENES];
 
