@@ -348,7 +348,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     log_on_left_out(bus->log, lines_left_out, bus);
     listeners_add_kind(bus, &gate_unix_listener, NULL, NULL);
     listeners_add_kind(bus, &gate_tcp_listener, NULL, NULL);
-    if (pools_create(bus) != STDIO_BUS_OK || services_create(bus) != STDIO_BUS_OK)
+    if (pools_create(bus) != STDIO_BUS_OK || services_create(bus) != STDIO_BUS_OK ||
+        pools_find_dialers(bus) != STDIO_BUS_OK)
         goto fail;
     return bus;
 

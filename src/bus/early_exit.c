@@ -74,16 +74,44 @@ static void write_data(struct worker *worker)
     json_output_add(&out, slice_of("}", 2)); /* with its NUL */
 }
 
+static void note_failure(struct pool *pool, unsigned count, const struct worker *worker)
+{
+    struct start_failure *failure = &pool->group.failure;
+
+    failure->count = count;
+    failure->total++;
+    failure->at_ms = stdio_bus_event_loop_now_ms(bus_of(worker)->loop);
+    failure->text = pool->failure_text;
+    failure->data = pool->failure_data;
+}
+
+/* What was dialled is another machine, which may be there again at any time: the next attempts are
+ * not delayed more and more. */
+static void note_unreached(struct worker *worker, const char *reason)
+{
+    struct pool *pool = pool_of(worker);
+
+    snprintf(pool->failure_text, sizeof pool->failure_text, "%s", reason);
+    note_failure(pool, 1, worker);
+    log_repeated(bus_of(worker)->log, LOG_LEVEL_WARN, worker->stream.endpoint.context,
+                 LOG_NO_SOURCE, "%s", reason);
+}
+
 void early_exit_note(struct worker *worker)
 {
     struct pool *pool = pool_of(worker);
     struct start_failure *failure = &pool->group.failure;
+    const struct dialer *dialer = worker->program.dialer;
     char end[80], line[LINE_MAX_SHOWN] = "";
 
-    if (worker->program.dialer != NULL || worker->after_end != WORKER_RESTARTS)
+    if (worker_is_front(worker) || worker->after_end != WORKER_RESTARTS)
         return;
     if (worker->answered) {
         failure->count = 0;
+        return;
+    }
+    if (dialer != NULL) {
+        note_unreached(worker, dialer->reason(dialer->user_data));
         return;
     }
     describe_end(worker, end, sizeof end);
@@ -91,11 +119,7 @@ void early_exit_note(struct worker *worker)
         stderr_reader_last_line(worker->errors, line, sizeof line);
     write_text(worker, end, line);
     write_data(worker);
-    failure->count++;
-    failure->total++;
-    failure->at_ms = stdio_bus_event_loop_now_ms(bus_of(worker)->loop);
-    failure->text = pool->failure_text;
-    failure->data = pool->failure_data;
+    note_failure(pool, failure->count + 1, worker);
     log_warn(bus_of(worker)->log, worker->stream.endpoint.context,
              "it %s before it has answered anything%s%s", end, *line != '\0' ? ": " : "", line);
 }
@@ -105,7 +129,7 @@ void early_exit_answer(const struct worker *worker, const struct request *reques
     const struct start_failure *failure = &pool_of(worker)->group.failure;
     struct endpoint *to = endpoint_of_peer(request->asker);
 
-    if (failure->count > 0 && !worker->answered && worker->program.dialer == NULL)
+    if (failure->count > 0 && !worker->answered && !worker_is_front(worker))
         deliver_error_data(to, request->asker_id, JSONRPC_SERVER_ERROR, failure->text,
                            failure->data);
     else

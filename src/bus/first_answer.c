@@ -42,7 +42,7 @@ void first_answer_check_refusal(struct worker *worker, const struct message *ans
     struct stdio_bus *bus = worker->stream.endpoint.bus;
     struct slice why = slice_of(NULL, 0);
 
-    if (worker->program.dialer != NULL && answer->id.type == ID_NONE && answer->has_error)
+    if (worker_is_front(worker) && answer->id.type == ID_NONE && answer->has_error)
         why = message_refusal_text(answer->bytes);
     bus->was_refused = why.data != NULL;
     if (why.data == NULL)

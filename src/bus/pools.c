@@ -11,13 +11,55 @@
 #include "bus/halt.h"
 #include "bus/probe.h"
 #include "bus/replay.h"
+#include "bus/service.h"
 #include "bus/sleep.h"
 #include "bus/workers.h"
 #include "router/departure.h"
 
+/* NULL: the workers are programs, or errno says why there is none. */
+static const struct dialer *dialer_of(struct stdio_bus *bus, const struct pool_config *config)
+{
+    const struct dialer *dialer = bus->options.dialer;
+
+    errno = ENOTCONN; /* a reload cannot add what serves such pools */
+    each_service(bus, at, dialer) {
+        if (dialer == NULL && config->is_remote)
+            dialer = at.service->dialer(at.state, config);
+    }
+    return dialer;
+}
+
+static void set_dialer(struct worker *worker, const struct dialer *dialer)
+{
+    worker->program.dialer = dialer;
+    worker->options.same_socket = dialer != NULL;
+}
+
+int pools_find_dialers(struct stdio_bus *bus)
+{
+    struct list_node *at, *next_pool, *node, *following;
+
+    list_each(&bus->pools, at, next_pool) {
+        struct pool *pool = list_entry(at, struct pool, link);
+        const struct dialer *dialer = pool->config->is_remote ? dialer_of(bus, pool->config) : NULL;
+
+        if (pool->config->is_remote && dialer == NULL)
+            return STDIO_BUS_ERR;
+        if (dialer == NULL)
+            continue;
+        list_each(&pool->workers, node, following)
+            set_dialer(list_entry(node, struct worker, link), dialer);
+    }
+    return STDIO_BUS_OK;
+}
+
 int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
 {
     const struct worker_host *host = workers_host_of(&pool->config->mode);
+    const struct dialer *dialer = dialer_of(bus, pool->config);
+
+    if (pool->config->is_remote && dialer == NULL && bus->service_count > 0)
+        return STDIO_BUS_ERR;
 
     while (count-- > 0) {
         struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
@@ -27,9 +69,8 @@ int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
         if (worker == NULL)
             return STDIO_BUS_ERR;
         worker->generation = bus->generation;
-        worker->program.dialer = bus->options.dialer;
+        set_dialer(worker, dialer);
         worker->program.of_guest = bus->options.is_guest;
-        worker->options.same_socket = bus->options.dialer != NULL;
         timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
                    &worker->stream.endpoint);
         timer_init(&worker->replay, replay_expired, worker);

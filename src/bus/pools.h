@@ -8,6 +8,10 @@
 /* Creates the pools of the configuration and their workers. STDIO_BUS_ERR if out of memory. */
 int pools_create(struct stdio_bus *bus);
 
+/* After the services were created: remote pools are dialled by one of these. STDIO_BUS_ERR with
+ * errno set. */
+int pools_find_dialers(struct stdio_bus *bus);
+
 /* Starts the workers that do not wait for a client. STDIO_BUS_ERR after the reason was logged. */
 int pools_start(struct stdio_bus *bus);
 

@@ -53,7 +53,7 @@ static void stop_timer(struct worker *worker)
 static void close_client(struct worker *worker, struct peer *client, const char *reason)
 {
     struct stdio_bus *bus = bus_of(worker);
-    bool is_front = worker->program.dialer != NULL;
+    bool is_front = worker_is_front(worker);
 
     if (is_front && bus->reason == BUS_RUNNING) /* the only client there will be */
         bus->reason = client->said_exit ? BUS_DONE : BUS_NO_WORKER_LEFT;
@@ -102,8 +102,8 @@ void replay_process_ended(struct worker *worker)
     if (bus_of(worker)->phase >= BUS_PHASE_DRAINING)
         return;
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
-        close_clients(worker, worker->program.dialer != NULL ? LOST : EXITED ": connect again");
-    else if (handshake != NULL && handshake->replays && worker->program.dialer == NULL)
+        close_clients(worker, worker_is_front(worker) ? LOST : EXITED ": connect again");
+    else if (handshake != NULL && handshake->replays && !worker_is_front(worker))
         close_clients(worker, reason_of_end(worker));
     else if (handshake != NULL && handshake->lost)
         close_clients(worker, EXITED "; its initialize was too long to be repeated");

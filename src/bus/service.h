@@ -122,6 +122,12 @@ struct service {
     /* All clients are about to be closed. */
     void (*before_close)(void *state);
 
+    /* --- pools --- */
+
+    /* What the workers of the pool are dialled by, for as long as the state lives. NULL if out of
+     * memory. */
+    const struct dialer *(*dialer)(void *state, const struct pool_config *config);
+
     /* --- clients that are no connections of the core --- */
 
     /* The newest client of the origin that is bound to a worker of the pool, or NULL. */

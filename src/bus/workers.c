@@ -46,12 +46,13 @@ static struct worker *worker_of(struct connection *connection)
 }
 
 /* The connection is all that there is of a process that was dialled. One that has sent something
- * does not count as a failure, but for a refusal. */
+ * does not count as a failure, but for a refusal; nor does one that is on another machine. */
 static void report_end(struct worker *worker, enum worker_event event)
 {
     bool dialled = worker->program.dialer != NULL;
 
-    if (dialled && worker->stream.connection.frames_in > 0 && !worker->refused)
+    if (dialled && !worker->refused &&
+        (worker->stream.connection.frames_in > 0 || !worker_is_front(worker)))
         restart_forget(&worker->restart);
     worker->refused = false;
     worker_handle(worker, event);

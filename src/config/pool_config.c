@@ -158,6 +158,22 @@ static void check_export(struct diagnostics *diagnostics, const struct json_valu
         diagnostics_value(diagnostics, value, "needs an \"id\" without spaces, controls, * and >");
 }
 
+/* What is about processes is said where these run. */
+static void check_remote(struct diagnostics *diagnostics, const struct json_value *value)
+{
+    static const char *const without[] = {
+        "command", "args",         "url",  "headers", "tls_command", "env", "clear_env",
+        "cwd",     "no_new_privs", "core", "stderr",  "framing",     "rmp", "export"};
+
+    check_export(diagnostics, value);
+    for (size_t i = 0; i < COUNT(without) && value->boolean; i++) {
+        const struct json_value *other = document_member(value->parent, without[i]);
+
+        if (other != NULL)
+            diagnostics_value(diagnostics, other, "a pool with \"remote\" has no such key");
+    }
+}
+
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
 static const char *const stderr_words[] = {"inherit", "log", NULL};
@@ -242,6 +258,9 @@ static const struct key pool_list[] = {
             .members = &rmp_keys_of_pool, .check = check_rmp, KEY_AT(struct pool_config, rmp)),
     KEY_ROW("export", "Other machines reach the pool over NATS. Default: false.",
             .kind = KEY_BOOLEAN, .check = check_export, KEY_AT(struct pool_config, is_exported)),
+    KEY_ROW("remote", "In place of a command: machines that export it over NATS. Default: false.",
+            .kind = KEY_BOOLEAN, .change = CHANGE_SHARING, .check = check_remote,
+            KEY_AT(struct pool_config, is_remote)),
     KEY_ROW("busy_timeout_sec", "How long a client waits for a process of its own. Default: 10.",
             .kind = KEY_INTEGER, .max = POOL_MODE_TIMEOUT_MAX,
             KEY_AT(struct pool_config, mode.busy_timeout_sec)),
@@ -253,7 +272,8 @@ static const struct key pool_list[] = {
 
 const struct key_table pool_config_keys = {
     KEY_TABLE(pool_list), .help = "A pool of workers.",
-    .schema = "\"anyOf\": [{\"required\": [\"command\"]}, {\"required\": [\"url\"]}]"};
+    .schema = "\"anyOf\": [{\"required\": [\"command\"]}, {\"required\": [\"url\"]}, "
+              "{\"required\": [\"remote\"]}]"};
 
 /* --- all pools --- */
 
@@ -317,6 +337,21 @@ static void check_strict(struct diagnostics *diagnostics, const struct json_valu
         diagnostics_missing(diagnostics, pool, "instances");
 }
 
+static bool is_true(const struct json_value *pool, const char *key)
+{
+    const struct json_value *value = document_member_of(pool, key, JSON_BOOLEAN);
+
+    return value != NULL && value->boolean;
+}
+
+static void check_nats(struct diagnostics *diagnostics, const struct json_value *pools,
+                       const struct json_value *pool)
+{
+    if (pool->type == JSON_OBJECT && is_true(pool, "remote") &&
+        document_member(pools->parent, "nats") == NULL)
+        diagnostics_value(diagnostics, document_member(pool, "remote"), "needs \"nats\"");
+}
+
 void pools_check(struct diagnostics *diagnostics, const struct json_value *pools)
 {
     int64_t workers = 0;
@@ -329,6 +364,7 @@ void pools_check(struct diagnostics *diagnostics, const struct json_value *pools
         check_unique_id(diagnostics, pools, pool);
         check_pool(diagnostics, pool);
         check_strict(diagnostics, pools, pool);
+        check_nats(diagnostics, pools, pool);
         check_unique_rmp(diagnostics, pools, pool);
         workers += count_instances(pool);
     }
@@ -373,6 +409,17 @@ static bool build_url_argv(struct pool_config *pool, const struct json_value *ob
             return false;
     }
     return true;
+}
+
+/* For the log alone. */
+static bool build_remote_argv(struct pool_config *pool)
+{
+    static char name[] = "a link";
+
+    pool->argv = calloc(2, sizeof *pool->argv);
+    if (pool->argv != NULL)
+        pool->argv[0] = name;
+    return pool->argv != NULL;
 }
 
 static bool build_argv(struct pool_config *pool, const struct json_value *args)
@@ -460,8 +507,9 @@ bool pool_config_read(struct pool_config *pool, const struct json_value *object)
     pool->mode = mode;
     pool->envp = environment_build(object);
     return pool->envp != NULL && keys_copy(pool, &pool_config_keys, object) &&
-           (pool->url != NULL ? build_url_argv(pool, object)
-                              : build_argv(pool, document_member(object, "args")));
+           (pool->is_remote     ? build_remote_argv(pool)
+            : pool->url != NULL ? build_url_argv(pool, object)
+                                : build_argv(pool, document_member(object, "args")));
 }
 
 void pool_config_free(struct pool_config *pool)
@@ -624,8 +672,11 @@ void pools_advise(struct diagnostics *diagnostics, const struct json_value *pool
 
     for (; pool != NULL; pool = pool->next) {
         pool_config_mode(&mode, pool);
+        if (is_true(pool, "export") && document_member(pools->parent, "nats") == NULL)
+            diagnostics_warn(diagnostics, document_member(pool, "export"),
+                             "has no effect: there is no \"nats\"");
         if (document_member(pool, "protocol") == NULL && document_member(pool, "clients") == NULL &&
-            resembles_mcp(pool))
+            document_member(pool, "command") != NULL && resembles_mcp(pool))
             diagnostics_warn(diagnostics, document_member(pool, "command"),
                              "an MCP server, it seems, but messages get lost without \"protocol\": "
                              "\"mcp\"; if it is none, set \"clients\": \"shared\"");

@@ -33,6 +33,7 @@ struct pool_config {
     unsigned instances;
     bool no_new_privs;             /* no program that they run gains rights */
     bool no_core;                  /* they leave no core files */
+    bool is_remote;                /* other machines serve it over NATS */
     bool is_exported;              /* other machines reach it over NATS ("nats") */
     bool logs_stderr;              /* the daemon reads their stderr, and logs it */
     const struct framing *framing; /* NULL: NDJSON */

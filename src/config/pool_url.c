@@ -52,8 +52,10 @@ void pool_url_check_keys(struct diagnostics *diagnostics, const struct json_valu
     static const char *const without[] = {"command", "args"};
     static const char *const with[] = {"headers", "tls_command"};
     const struct json_value *url = document_member(pool, "url"), *other;
+    const struct json_value *remote = document_member_of(pool, "remote", JSON_BOOLEAN);
 
-    if (url == NULL && document_member(pool, "command") == NULL)
+    if (url == NULL && document_member(pool, "command") == NULL &&
+        (remote == NULL || !remote->boolean))
         diagnostics_missing(diagnostics, pool, "command");
     for (size_t i = 0; i < 2; i++) {
         other = document_member(pool, url != NULL ? without[i] : with[i]);

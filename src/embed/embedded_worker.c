@@ -111,7 +111,8 @@ static struct embedded_worker *take_descriptors(int fd_to, int fd_from)
 
     if (embedded == NULL)
         return NULL;
-    embedded->dialer = (struct dialer){dial, dial_output, embedded};
+    embedded->dialer =
+        (struct dialer){.dial = dial, .dial_output = dial_output, .user_data = embedded};
     embedded->fd_to = fcntl(fd_to, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     embedded->fd_from = fcntl(fd_from, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (embedded->fd_to >= 0 && embedded->fd_from >= 0)

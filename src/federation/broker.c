@@ -141,13 +141,17 @@ static int64_t delay_ms(struct broker *broker)
     return most / 2 + (int64_t)(random % (uint64_t)(most / 2 + 1));
 }
 
-static void notify_watchers(struct broker *broker, bool is_ready)
+enum broker_event { EVENT_READY, EVENT_LOST, EVENT_DRAINED };
+
+static void notify_watchers(struct broker *broker, enum broker_event event)
 {
     struct list_node *node, *following;
 
     list_each(&broker->watchers, node, following) {
         struct broker_watcher *watcher = list_entry(node, struct broker_watcher, link);
-        void (*notify)(struct broker_watcher *) = is_ready ? watcher->ready : watcher->lost;
+        void (*notify)(struct broker_watcher *) = event == EVENT_READY  ? watcher->ready
+                                                  : event == EVENT_LOST ? watcher->lost
+                                                                        : watcher->drained;
 
         if (notify != NULL)
             notify(watcher);
@@ -172,7 +176,7 @@ static void lose(struct broker *broker, const char *reason)
     if (is_round)
         broker->failures++;
     if (was_ready)
-        notify_watchers(broker, false);
+        notify_watchers(broker, EVENT_LOST);
 }
 
 static void read_frame(struct connection *connection, struct slice body);
@@ -196,8 +200,8 @@ static void refused(struct connection *connection, enum frame_fault fault, const
 
 static void full(struct connection *connection, bool is_full)
 {
-    (void)connection;
-    (void)is_full;
+    if (!is_full)
+        notify_watchers(broker_of(connection), EVENT_DRAINED);
 }
 
 static void failed(struct connection *connection, enum connection_failure failure, int error)
@@ -422,7 +426,7 @@ static void get_ready(struct broker *broker)
     if (text.len > 0 || text.failed)
         send_text(broker, &text);
     if (broker->state == BROKER_READY)
-        notify_watchers(broker, true);
+        notify_watchers(broker, EVENT_READY);
 }
 
 static void take_pong(struct broker *broker)
@@ -562,7 +566,8 @@ static int publish(struct broker *broker, const struct nats_head *about,
                                                    : broker->kept.len;
     int status;
 
-    if (broker->info.max_payload != 0 && about->headers.len + len > broker->info.max_payload)
+    if (broker->info.max_payload != 0 &&
+        about->headers.len + about->prefix.len + len > broker->info.max_payload)
         return STDIO_BUS_EINVAL;
     if (waiting + len > BROKER_KEPT_MAX) {
         broker->counters.lost++;

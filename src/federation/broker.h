@@ -26,7 +26,7 @@ struct nats_subscription {
     void (*message)(struct nats_subscription *of, const struct nats_frame *frame);
 };
 
-/* An owner that acts on the connection. Lives there; either function may be NULL. */
+/* An owner that acts on the connection. Lives there; each function may be NULL. */
 struct broker_watcher {
     struct list_node link; /* broker->watchers */
     /* The connection is ready: all is subscribed again, and what was kept is on its way. What was
@@ -34,6 +34,8 @@ struct broker_watcher {
     void (*ready)(struct broker_watcher *watcher);
     /* It was ready, and has ended. */
     void (*lost)(struct broker_watcher *watcher);
+    /* The queue of the connection was full, and is no more. */
+    void (*drained)(struct broker_watcher *watcher);
 };
 
 struct broker_server {
@@ -90,6 +92,12 @@ void broker_stop(struct broker *broker);
 static inline bool broker_is_ready(const struct broker *broker)
 {
     return broker->state == BROKER_READY;
+}
+
+/* Whether the server takes more now than what is queued for it. */
+static inline bool broker_has_room(const struct broker *broker)
+{
+    return broker->state == BROKER_READY && !broker->connection.full;
 }
 
 /* Adds a watcher; `ready` is not called for a connection that is ready. list_remove ends it. */

@@ -9,15 +9,18 @@
 #include "base/error.h"
 #include "federation/calls.h"
 #include "federation/discovery.h"
+#include "federation/links.h"
 
 static void remove_export(struct nats_export *export)
 {
     discovery_remove(export);
     nats_calls_forget(export);
     broker_unsubscribe(&export->hub->broker, &export->subscription);
+    broker_unsubscribe(&export->hub->broker, &export->links);
     list_remove(&export->link);
     free(export->id);
     free(export->subject);
+    free(export->link_subject);
     free(export);
 }
 
@@ -44,18 +47,25 @@ static struct nats_export *make_export(struct nats_hub *hub, const char *id)
         return NULL;
     export->id = slice_copy(slice_of_text(id));
     export->subject = malloc(size);
-    if (export->id == NULL || export->subject == NULL)
+    export->link_subject = malloc(size + 1);
+    if (export->id == NULL || export->subject == NULL || export->link_subject == NULL)
         goto fail;
+    snprintf(export->link_subject, size + 1, "%s.open.%s", prefix, id);
     snprintf(export->subject, size, "%s.rpc.%s", prefix, id);
     export->hub = hub;
     export->subscription.subject = export->subscription.queue = export->subject;
     export->subscription.message = nats_call_came;
-    if (broker_subscribe(&hub->broker, &export->subscription) == STDIO_BUS_OK)
+    export->links.subject = export->links.queue = export->link_subject;
+    export->links.message = nats_link_asked;
+    if (broker_subscribe(&hub->broker, &export->subscription) == STDIO_BUS_OK &&
+        broker_subscribe(&hub->broker, &export->links) == STDIO_BUS_OK)
         return export;
+    broker_unsubscribe(&hub->broker, &export->subscription);
 
 fail:
     free(export->id);
     free(export->subject);
+    free(export->link_subject);
     free(export);
     return NULL;
 }

@@ -12,16 +12,52 @@
 struct setup;
 struct discovery;
 
+#define NATS_NODE_ID_LEN 16 /* hexadecimal digits, new with each start */
+#define NATS_NODE_NAME_MAX 64
+#define NATS_LINK_REASON_MAX 200
+
 /* A pool with a subscription to its subject. */
 struct nats_export {
     struct nats_subscription subscription; /* its subject and queue are `subject` */
+    struct nats_subscription links;        /* the same for `link_subject`: links are opened */
     struct list_node link;                 /* hub->exports */
     struct nats_hub *hub;
     bool is_current; /* during exports_renew */
     uint64_t requests, refused;
     uint64_t answered, answer_ms; /* requests, and the time until their answers */
     struct discovery *discovery;  /* federation/discovery.h; NULL: out of memory */
-    char *id, *subject;
+    char *id, *subject, *link_subject;
+};
+
+/* Another daemon to which there are links, or an address from which one is to be opened. */
+struct nats_node {
+    struct list_node link; /* hub->links.nodes */
+    char id[NATS_NODE_ID_LEN + 1];
+    char name[NATS_NODE_NAME_MAX + 1];
+    struct list links;    /* struct nats_link; never empty for long */
+    uint64_t last_opened; /* the number of the last link that it has opened here */
+    int64_t heard_ms;     /* when it has sent something last */
+};
+
+struct nats_link_counters {
+    uint64_t opened, declined, broken; /* by this daemon; by others; in the midst, of both */
+};
+
+/* federation/links.h */
+struct nats_links {
+    struct list all;             /* struct nats_link */
+    struct hash_table by_number; /* the same */
+    size_t count;
+    struct list nodes;   /* struct nats_node */
+    struct list remotes; /* struct nats_remote: the pools of other nodes */
+    uint64_t last_number;
+    struct timer tick; /* started while a link is opened, or there is a node */
+    struct nats_subscription inbox;
+    struct broker_watcher watcher;
+    int64_t lost_ms; /* when the connection to NATS ended; 0: it has not */
+    char id[NATS_NODE_ID_LEN + 1];
+    char *inbox_subject;
+    struct nats_link_counters counters;
 };
 
 #define PRESENCE_ID_LEN 16 /* hexadecimal digits, new with each start */
@@ -38,6 +74,8 @@ struct nats_presence {
 
 struct nats_metrics {
     uint64_t connected, connections, requests, in_flight, lost;
+    uint64_t links, nodes;
+    struct nats_link_counters counters;
 };
 
 struct nats_hub {
@@ -50,6 +88,7 @@ struct nats_hub {
     size_t call_count, held_bytes;
     uint64_t requests, last_number;
     struct nats_presence presence;
+    struct nats_links links;
     struct nats_metrics metrics; /* as they were measured last */
 };
 

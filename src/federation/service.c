@@ -12,6 +12,7 @@
 #include "config/setup.h"
 #include "federation/calls.h"
 #include "federation/exports.h"
+#include "federation/links.h"
 #include "federation/presence.h"
 #include "router/router_archive.h"
 #include "transport/origin.h"
@@ -43,8 +44,9 @@ static void *create(struct stdio_bus *bus)
     memset(&origin, 0, sizeof origin);
     origin_of_token(&origin, "nats", "nats");
     hub->broker.origin = origins_get(bus, &origin);
-    if (hub->broker.origin != NULL)
+    if (hub->broker.origin != NULL && nats_links_create(hub) == STDIO_BUS_OK)
         return hub;
+    origins_release(hub->broker.origin);
     setup_release(hub->setup);
     free(hub);
     return NULL;
@@ -58,6 +60,7 @@ static void start(void *state)
 
     exports_renew(hub);
     presence_start(hub);
+    nats_links_start(hub);
     broker_start(&hub->broker);
 }
 
@@ -68,6 +71,8 @@ static void detach(void *state)
     exports_end(hub);
     presence_end(hub);
     nats_calls_end(hub);
+    nats_links_end(hub, "the daemon ends");
+    broker_flush(&hub->broker);
     broker_stop(&hub->broker);
     origins_release(hub->broker.origin);
 }
@@ -76,6 +81,7 @@ static void destroy(void *state)
 {
     struct nats_hub *hub = state;
 
+    nats_links_destroy(hub);
     setup_release(hub->setup);
     free(hub);
 }
@@ -83,12 +89,16 @@ static void destroy(void *state)
 static void act(void *state)
 {
     nats_calls_act(state);
+    nats_links_act(state);
 }
 
 static void stop_input(void *state)
 {
-    exports_end(state);
-    presence_end(state);
+    struct nats_hub *hub = state;
+
+    exports_end(hub);
+    presence_end(hub);
+    hub->bus->services_noted = true;
 }
 
 /* Answers that are due have been published. */
@@ -123,6 +133,16 @@ static const struct metric metrics[] = {
      METRIC_AT(struct nats_metrics, in_flight)},
     {"stdio_bus_nats_lost_total", "Answers for which there was no room.", .always = true,
      METRIC_AT(struct nats_metrics, lost)},
+    {"stdio_bus_nats_links", "Links to pools of other nodes, and of other nodes to pools here.",
+     .always = true, METRIC_AT(struct nats_metrics, links)},
+    {"stdio_bus_nats_nodes", "Other nodes to which there are links.", .always = true,
+     METRIC_AT(struct nats_metrics, nodes)},
+    {"stdio_bus_nats_links_opened_total", "Links that other nodes have accepted.", .always = true,
+     METRIC_AT(struct nats_metrics, counters.opened)},
+    {"stdio_bus_nats_links_declined_total", "Times that another node has declined a link.",
+     .always = true, METRIC_AT(struct nats_metrics, counters.declined)},
+    {"stdio_bus_nats_links_broken_total", "Links that have ended with their node.", .always = true,
+     METRIC_AT(struct nats_metrics, counters.broken)},
     {.name = NULL},
 };
 
@@ -131,8 +151,14 @@ static const void *measure(void *state)
     struct nats_hub *hub = state;
     const struct broker_counters *counters = &hub->broker.counters;
 
-    hub->metrics = (struct nats_metrics){counters->connected, counters->connections, hub->requests,
-                                         hub->call_count, counters->lost};
+    hub->metrics = (struct nats_metrics){counters->connected,
+                                         counters->connections,
+                                         hub->requests,
+                                         hub->call_count,
+                                         counters->lost,
+                                         hub->links.count,
+                                         list_count(&hub->links.nodes),
+                                         hub->links.counters};
     return &hub->metrics;
 }
 
@@ -173,6 +199,16 @@ static void archive_rest(void *state, struct router_archive *archive)
         start(hub);
 }
 
+static const struct dialer *dialer(void *state, const struct pool_config *config)
+{
+    return nats_links_dialer(state, config);
+}
+
+static const char *unsaved(const void *state)
+{
+    return nats_links_any(state) ? "there are links to other nodes" : NULL;
+}
+
 const struct service nats_service = {
     .is_wanted = is_wanted,
     .create = create,
@@ -190,4 +226,6 @@ const struct service nats_service = {
     .limit = limit,
     .archive_sessions = ARCHIVE_OP(archive_calls),
     .archive = ARCHIVE_OP(archive_rest),
+    .dialer = dialer,
+    .unsaved = unsaved,
 };

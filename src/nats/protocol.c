@@ -332,7 +332,9 @@ void nats_put_pub(struct json_text *to, const struct nats_head *head, size_t len
     }
     if (has_headers)
         json_text_format(to, " %zu", head->headers.len);
-    json_text_format(to, " %zu\r\n", head->headers.len + len);
+    json_text_format(to, " %zu\r\n", head->headers.len + head->prefix.len + len);
     if (has_headers)
         json_text_add(to, head->headers);
+    if (head->prefix.data != NULL)
+        json_text_add(to, head->prefix);
 }

@@ -80,9 +80,11 @@ struct nats_head {
     struct slice subject;
     struct slice reply;   /* data NULL: none */
     struct slice headers; /* whole lines and the empty one; data NULL: none */
+    struct slice prefix;  /* the beginning of the payload; data NULL: none */
 };
 
-/* The line of PUB or HPUB and the headers, for this number of bytes, which follow, and CRLF. */
+/* The line of PUB or HPUB, the headers and the prefix, for a payload of that and this number of
+ * bytes, which follow, and CRLF. */
 void nats_put_pub(struct json_text *to, const struct nats_head *head, size_t len);
 
 #endif

@@ -20,6 +20,8 @@ struct dialer {
     int (*dial)(void *user_data);        /* a connected socket, the caller's; -1 with errno set */
     int (*dial_output)(void *user_data); /* the same for what is written to, after `dial`; NULL:
                                           * the socket that was dialled */
+    const char *(*reason)(void *user_data); /* why the last peer is gone; NULL: the peer is the only
+                                             * one there will be, a daemon */
     void *user_data;
 };
 

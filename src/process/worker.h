@@ -105,6 +105,12 @@ void worker_close_streams(struct worker *worker);
  * connection open, for a client that has left. */
 #define DIALLED_GRACE_MS 500
 
+/* Whether it was dialled, and is the only daemon that serves this process. */
+static inline bool worker_is_front(const struct worker *worker)
+{
+    return worker->program.dialer != NULL && worker->program.dialer->reason == NULL;
+}
+
 static inline int64_t grace_ms(const struct worker *worker)
 {
     return worker->program.dialer != NULL ? DIALLED_GRACE_MS : GRACE_MS;

@@ -223,6 +223,8 @@ PLAIN(int, setsockopt, -1, (int fd, int level, int name, const void *value, sock
 PLAIN(int, shutdown, -1, (int fd, int how), (fd, how))
 PLAIN(int, sigprocmask, -1, (int how, const sigset_t *to, sigset_t *old), (how, to, old))
 PLAIN(int, socket, -1, (int family, int type, int protocol), (family, type, protocol))
+PLAIN(int, socketpair, -1, (int family, int type, int protocol, int ends[2]),
+      (family, type, protocol, ends))
 PLAIN(int, stat, -1, (const char *path, struct stat *to), (path, to))
 PLAIN(long, sysconf, -1, (int name), (name))
 PLAIN(int, timerfd_create, -1, (int clock, int flags), (clock, flags))

@@ -7,48 +7,7 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "harness.h"
-#include "nats_server.h"
-
-#define LOOKS 9 /* subjects of the service convention, for each pool */
-
-static void broker_expect_looks(struct broker *broker)
-{
-    for (int i = 0; i < LOOKS; i++)
-        broker_expect(broker, "SUB $SRV.");
-}
-
-/* Of each connection, after the pools. */
-static void broker_expect_nodes(struct broker *broker)
-{
-    broker_expect(broker, "SUB stdio_bus.nodes ");
-    broker_expect(broker, "SUB stdio_bus.nodes.");
-}
-
-/* The daemon is connected, and has subscribed the pool. */
-static void broker_begin(struct broker *broker)
-{
-    broker_admit(broker);
-    broker_expect(broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
-    broker_expect_looks(broker);
-    broker_expect_nodes(broker);
-}
-
-static void broker_ask(struct broker *broker, const char *reply, const char *json)
-{
-    struct text *message = test_text();
-
-    text_printf(message, "%s", json);
-    text_replace(message, "'", "\"");
-    broker_say(broker, test_format("MSG stdio_bus.rpc.a 1 %s %zu\r\n%.*s", reply, message->len,
-                                   (int)message->len, message->data));
-}
-
-static struct span broker_answer(struct broker *broker, const char *reply)
-{
-    broker_expect(broker, test_format("PUB %s ", reply));
-    return client_line(broker->link);
-}
+#include "nats_broker.h"
 
 #define CONFIG(members)                                                                            \
     test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],'export':true}],"  \
@@ -148,7 +107,7 @@ TEST(nats_rpc_answer_exceeds_max_payload)
 
 /* --- the service convention --- */
 
-/* The subjects are subscribed in this order: sids 2 to 10. */
+/* The subjects are subscribed in this order: sids 3 to 11. */
 TEST(nats_pool_is_a_service)
 {
     struct broker broker = {.port = 0};
@@ -159,21 +118,21 @@ TEST(nats_pool_is_a_service)
     broker_begin(&broker);
     broker_ask(&broker, "r.0", ECHO("1"));
     message_result(broker_answer(&broker, "r.0"), "1");
-    broker_say(&broker, "MSG $SRV.PING 2 r.1 0\r\n");
+    broker_say(&broker, "MSG $SRV.PING 3 r.1 0\r\n");
     answer = broker_answer(&broker, "r.1");
     expect_member(answer, "type", "\"io.nats.micro.v1.ping_response\"");
     expect_member(answer, "name", "\"a\"");
     expect_member(answer, "metadata.pool", "\"a\"");
-    broker_say(&broker, "MSG $SRV.INFO.a 6 r.2 0\r\n");
+    broker_say(&broker, "MSG $SRV.INFO.a 7 r.2 0\r\n");
     answer = broker_answer(&broker, "r.2");
     expect_member(answer, "type", "\"io.nats.micro.v1.info_response\"");
     expect_member(answer, "endpoints.0.subject", "\"stdio_bus.rpc.a\"");
-    broker_say(&broker, "MSG $SRV.STATS.a.x 10 r.3 0\r\n");
+    broker_say(&broker, "MSG $SRV.STATS.a.x 11 r.3 0\r\n");
     answer = broker_answer(&broker, "r.3");
     expect_member(answer, "type", "\"io.nats.micro.v1.stats_response\"");
     expect_member(answer, "endpoints.0.num_requests", "1");
     expect_member(answer, "endpoints.0.num_errors", "0");
-    broker_say(&broker, "MSG $SRV.PING 2 0\r\n"); /* without a reply */
+    broker_say(&broker, "MSG $SRV.PING 3 0\r\n"); /* without a reply */
     broker_ask(&broker, "r.4", ECHO("4"));
     message_result(broker_answer(&broker, "r.4"), "4");
 }
@@ -197,7 +156,7 @@ TEST(nats_service_has_times)
     broker_ask(&broker, "r.3", "{'id':3,'method':'release'}");
     broker_expect(&broker, "PUB r."), client_line(broker.link);
     broker_expect(&broker, "PUB r."), client_line(broker.link);
-    broker_say(&broker, "MSG $SRV.STATS.a.x 10 r.4 0\r\n");
+    broker_say(&broker, "MSG $SRV.STATS.a.x 11 r.4 0\r\n");
     answer = broker_answer(&broker, "r.4");
     total = json_number(answer, "endpoints.0.processing_time");
     ck_assert_int_ge(total, 80000000);
@@ -225,8 +184,8 @@ TEST(nats_node_answers)
     broker_listen(&broker);
     START(.config = CONFIG(",'node':'n1'"));
     broker_begin(&broker);
-    broker_say(&broker, "MSG stdio_bus.nodes 11 0\r\n"); /* without a reply */
-    broker_say(&broker, "MSG stdio_bus.nodes 11 r.1 0\r\n");
+    broker_say(&broker, "MSG stdio_bus.nodes 12 0\r\n"); /* without a reply */
+    broker_say(&broker, "MSG stdio_bus.nodes 12 r.1 0\r\n");
     answer = broker_answer(&broker, "r.1");
     expect_member(answer, "node", "\"n1\"");
     ck_assert_uint_eq(json_get(answer, "id").len, 18);
@@ -251,7 +210,7 @@ static void broker_node(struct broker *broker, const char *reply, const char *js
     text_printf(text, "%s", json);
     text_replace(text, "'", "\"");
     broker_say(broker,
-               test_format("MSG %s 12 %zu\r\n%.*s", reply, text->len, (int)text->len, text->data));
+               test_format("MSG %s 13 %zu\r\n%.*s", reply, text->len, (int)text->len, text->data));
 }
 
 static const char *const no_nodes[] = {
@@ -360,6 +319,7 @@ TEST(nats_connection_is_lost_and_comes_back)
     broker_say(&broker, "PONG");
     message_result(broker_answer(&broker, "r.2"), "2"); /* it was kept */
     broker_expect(&broker, "SUB stdio_bus.rpc.a stdio_bus.rpc.a 1");
+    broker_expect(&broker, "SUB stdio_bus.open.a");
     broker_expect_looks(&broker);
     broker_expect_nodes(&broker);
     broker_ask(&broker, "r.4", ECHO("4"));
@@ -471,11 +431,13 @@ TEST(nats_reload_exports_other_pools)
                                   "'nats':{'servers':['127.0.0.1:%u']}}",
                                   broker.port));
     daemon_signal(daemon, SIGHUP);
-    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 13");
+    broker_expect(&broker, "SUB stdio_bus.rpc.b stdio_bus.rpc.b 15");
+    broker_expect(&broker, "SUB stdio_bus.open.b stdio_bus.open.b 16");
     broker_expect_looks(&broker);
     for (int i = 0; i < LOOKS; i++)
         broker_expect(&broker, "UNSUB ");
     broker_expect(&broker, "UNSUB 1");
+    broker_expect(&broker, "UNSUB 2");
 }
 
 TEST(nats_upgrade_keeps_requests)
@@ -513,8 +475,10 @@ TEST(nats_end_unsubscribes)
     for (int i = 0; i < LOOKS; i++)
         broker_expect(&broker, "UNSUB ");
     broker_expect(&broker, "UNSUB 1");
-    broker_expect(&broker, "UNSUB 11");
+    broker_expect(&broker, "UNSUB 2");
     broker_expect(&broker, "UNSUB 12");
+    broker_expect(&broker, "UNSUB 13");
+    broker_expect(&broker, "UNSUB 14");
     client_expect_eof(broker.link);
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }

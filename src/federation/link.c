@@ -1,0 +1,395 @@
+#include "build_config.h"
+
+#include "federation/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+
+#define READ_MAX 65536u
+#define OPEN_MS 5000
+#define CONTEXT "nats"
+
+static struct broker *broker_of(const struct nats_link *link)
+{
+    return &link->hub->broker;
+}
+
+static int64_t now_ms(const struct nats_link *link)
+{
+    return stdio_bus_event_loop_now_ms(link->hub->bus->loop);
+}
+
+/* --- messages --- */
+
+static void send_message(struct nats_link *link, const struct link_message *message)
+{
+    char subject[NODES_SUBJECT_MAX];
+    struct nats_head head = {.subject = slice_of(NULL, 0)};
+
+    node_subject(subject, link->hub, link->node->id, link->peer_number);
+    head.subject = slice_of_text(subject);
+    node_send(link->hub, &head, message);
+}
+
+static void send_positions(struct nats_link *link, enum link_kind kind)
+{
+    struct link_message message = link_stream_positions(&link->stream, kind);
+    char address[NODES_ADDRESS_MAX];
+
+    if (kind == LINK_RESUME)
+        message.payload = node_address_write(address, link->hub, link->number);
+    send_message(link, &message);
+}
+
+static size_t piece_max(const struct nats_link *link)
+{
+    uint64_t most = broker_of(link)->info.max_payload;
+
+    if (most == 0 || most > LINK_PIECE_MAX + LINK_HEAD_LEN)
+        return LINK_PIECE_MAX;
+    return most > LINK_HEAD_LEN ? (size_t)most - LINK_HEAD_LEN : 1;
+}
+
+/* --- the end --- */
+
+static void close_socket(struct nats_link *link)
+{
+    if (link->fd < 0)
+        return;
+    stdio_bus_event_loop_remove(link->hub->bus->loop, link->fd);
+    descriptor_close(link->fd);
+    link->fd = -1;
+}
+
+static void leave_node(struct nats_link *link)
+{
+    struct nats_node *node = link->node;
+
+    if (node == NULL)
+        return;
+    link->node = NULL;
+    list_remove(&link->in_node);
+    nodes_release(node);
+}
+
+void link_drop(struct nats_link *link)
+{
+    struct nats_links *links = &link->hub->links;
+
+    if (!list_linked(&link->in_all))
+        return;
+    leave_node(link);
+    close_socket(link);
+    link->state = LINK_CUT;
+    list_remove(&link->in_all);
+    hash_table_remove(&links->by_number, link->number, link);
+    links->count--;
+    link_stream_free(&link->stream);
+    stdio_bus_event_loop_defer(link->hub->bus->loop, &link->deferred, free, link);
+}
+
+static void watch(struct nats_link *link)
+{
+    unsigned interest = 0;
+
+    if (link->fd < 0)
+        return;
+    if (link->state != LINK_CUT && link_stream_room(&link->stream) > 0)
+        interest |= STDIO_BUS_EVENT_READ;
+    if (link_stream_pending(&link->stream).len > 0)
+        interest |= STDIO_BUS_EVENT_WRITE;
+    if (link->stream.ends)
+        interest |= STDIO_BUS_EVENT_HANGUP;
+    if (interest != link->interest &&
+        stdio_bus_event_loop_modify(link->hub->bus->loop, link->fd, interest) == STDIO_BUS_OK)
+        link->interest = interest;
+}
+
+void link_cut(struct nats_link *link, const char *reason)
+{
+    struct nats_remote *remote = link->remote;
+
+    if (link->state == LINK_CUT)
+        return;
+    if (remote != NULL)
+        snprintf(remote->reason, sizeof remote->reason, "%.120s", reason);
+    log_debug(link->hub->bus->log, CONTEXT, "link %llu%s%s ends: %s",
+              (unsigned long long)link->number, remote != NULL ? " to pool " : "",
+              remote != NULL ? remote->id : "", reason);
+    leave_node(link);
+    link->state = LINK_CUT;
+    if (link->fd < 0 || link_stream_pending(&link->stream).len == 0)
+        link_drop(link);
+    else
+        watch(link);
+}
+
+void link_break(struct nats_link *link, const char *reason)
+{
+    if (link->state == LINK_LINKED)
+        node_tell(link->hub, link->node->id, link->peer_number, LINK_CLOSE, slice_of_text(reason));
+    link_cut(link, reason);
+}
+
+/* --- from the socket to the node --- */
+
+void link_flush(struct nats_link *link)
+{
+    struct link_message message;
+
+    while (link->state == LINK_LINKED && broker_has_room(broker_of(link)) &&
+           link_stream_next(&link->stream, piece_max(link), &message))
+        send_message(link, &message);
+}
+
+/* Both directions have ended; or the socket is closed, and the other end has got all. */
+static bool end_if_over(struct nats_link *link)
+{
+    if (link->state != LINK_LINKED)
+        return false;
+    if (link_stream_is_over(&link->stream)) {
+        if (link_stream_owes(&link->stream, false))
+            send_positions(link, LINK_ACK);
+        link_drop(link);
+        return true;
+    }
+    if (link->fd >= 0 || !link->stream.end_acked)
+        return false;
+    link_break(link, "the peer has left");
+    return true;
+}
+
+/* Nothing is read or written any more. The bytes that are not sent yet still are. */
+static void socket_ended(struct nats_link *link)
+{
+    close_socket(link);
+    link_stream_end(&link->stream);
+    link_stream_taken(&link->stream, link_stream_pending(&link->stream).len);
+    if (link->state != LINK_LINKED && (link->state != LINK_OPENING || link->stream.kept.len == 0))
+        link_drop(link);
+}
+
+static void read_socket(struct nats_link *link)
+{
+    size_t len = READ_MAX;
+    char *to = link_stream_reserve(&link->stream, &len);
+    ssize_t got;
+
+    if (to == NULL)
+        return; /* without memory, the next round tries it again */
+    got = read(link->fd, to, len);
+    link_stream_add(&link->stream, got > 0 ? (size_t)got : 0);
+    if (got == 0 && link->state == LINK_IDLE)
+        link_drop(link);
+    else if (got == 0)
+        link_stream_end(&link->stream);
+    else if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        socket_ended(link);
+    else if (got > 0 && link->state == LINK_IDLE)
+        link_open(link);
+}
+
+/* --- from the node to the socket --- */
+
+static void write_socket(struct nats_link *link)
+{
+    struct slice pending = link_stream_pending(&link->stream);
+    ssize_t written = 0;
+
+    if (link->fd < 0) {
+        link_stream_taken(&link->stream, pending.len);
+        return;
+    }
+    if (pending.len > 0)
+        written = write(link->fd, pending.data, pending.len);
+    if (written > 0)
+        link_stream_taken(&link->stream, (size_t)written);
+    if (written < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        socket_ended(link);
+    } else if (link->stream.has_ended && !link->is_shut &&
+               link_stream_pending(&link->stream).len == 0) {
+        link->is_shut = true;
+        (void)shutdown(link->fd, SHUT_WR);
+    }
+}
+
+/* After bytes were read, written, or came. */
+static void go_on(struct nats_link *link)
+{
+    if (!list_linked(&link->in_all))
+        return;
+    if (link->state == LINK_CUT && link_stream_pending(&link->stream).len == 0) {
+        link_drop(link);
+        return;
+    }
+    link_flush(link);
+    if (link->state == LINK_LINKED && link_stream_owes(&link->stream, true))
+        send_positions(link, LINK_ACK);
+    if (!end_if_over(link))
+        watch(link);
+}
+
+static void socket_ready(void *user_data, unsigned events)
+{
+    struct nats_link *link = user_data;
+
+    if ((events & STDIO_BUS_EVENT_WRITE) != 0)
+        write_socket(link);
+    if ((events & STDIO_BUS_EVENT_READ) != 0 && link->fd >= 0 && !link->stream.ends)
+        read_socket(link);
+    else if ((events & STDIO_BUS_EVENT_HANGUP) != 0 && link->fd >= 0)
+        socket_ended(link);
+    go_on(link);
+}
+
+/* --- messages of the other end --- */
+
+void link_came(struct nats_link *link, const struct link_message *message)
+{
+    enum link_verdict verdict = link_stream_take(&link->stream, message);
+
+    link->node->heard_ms = now_ms(link);
+    if (verdict == LINK_IMPOSSIBLE) {
+        link->hub->links.counters.broken++;
+        link_break(link, "a message that cannot be of this link");
+        return;
+    }
+    if (verdict == LINK_MISSING)
+        send_positions(link, LINK_RESUME);
+    if (message->kind == LINK_RESUME) {
+        link_stream_send_again(&link->stream);
+        send_positions(link, LINK_ACK);
+    }
+    write_socket(link);
+    go_on(link);
+}
+
+void link_resume(struct nats_link *link)
+{
+    if (link->state != LINK_LINKED)
+        return;
+    link_stream_send_again(&link->stream);
+    send_positions(link, LINK_RESUME);
+    go_on(link);
+}
+
+/* Messages may be lost without an end of the connection: between the servers of a cluster. */
+static void look_after(struct nats_link *link)
+{
+    bool waits = link_stream_is_unacked(&link->stream);
+
+    if (waits && link->stream.acked == link->acked_before) {
+        link_resume(link);
+        return;
+    }
+    link->acked_before = waits ? link->stream.acked : UINT64_MAX;
+    link->stream.asks = false;
+    if (link_stream_owes(&link->stream, false))
+        send_positions(link, LINK_ACK);
+    go_on(link);
+}
+
+void link_tick(struct nats_link *link)
+{
+    if (link->state == LINK_LINKED)
+        look_after(link);
+    else if (link->state == LINK_OPENING && now_ms(link) - link->since_ms >= OPEN_MS)
+        link_cut(link, broker_is_ready(broker_of(link)) ? "no node has answered in time"
+                                                        : "there is no connection to NATS");
+}
+
+/* --- the beginning --- */
+
+static struct nats_link *new_link(struct nats_hub *hub)
+{
+    struct nats_links *links = &hub->links;
+    struct nats_link *link = calloc(1, sizeof *link);
+
+    if (link == NULL)
+        return NULL;
+    link->hub = hub;
+    link->fd = -1;
+    link->stream.limit = LINK_WINDOW; /* at least that is taken by all */
+    link->stream.said_limit = LINK_WINDOW;
+    link->acked_before = UINT64_MAX;
+    link->number = ++links->last_number;
+    if (hash_table_insert(&links->by_number, link->number, link) != STDIO_BUS_OK) {
+        free(link);
+        return NULL;
+    }
+    list_append(&links->all, &link->in_all);
+    links->count++;
+    return link;
+}
+
+static bool set_flags(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+struct nats_link *link_create(struct nats_hub *hub, int *fd)
+{
+    struct nats_link *link;
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+        return NULL;
+    link = new_link(hub);
+    if (link != NULL && set_flags(ends[0]) && set_flags(ends[1]) &&
+        stdio_bus_event_loop_add(hub->bus->loop, ends[0], STDIO_BUS_EVENT_READ, socket_ready,
+                                 link) == STDIO_BUS_OK) {
+        link->fd = ends[0];
+        link->interest = STDIO_BUS_EVENT_READ;
+        *fd = ends[1];
+        return link;
+    }
+    descriptor_close_pipe(ends);
+    if (link != NULL)
+        link_drop(link);
+    return NULL;
+}
+
+static void start_tick(struct nats_hub *hub)
+{
+    if (!timer_started(&hub->links.tick))
+        stdio_bus_event_loop_start_timer(hub->bus->loop, &hub->links.tick, NODES_TICK_MS);
+}
+
+void link_open(struct nats_link *link)
+{
+    const struct link_message message = {.kind = LINK_OPEN};
+    struct link_message whole = message;
+    char reply[NODES_SUBJECT_MAX], address[NODES_ADDRESS_MAX];
+    struct nats_head head = {.subject = slice_of_text(link->remote->subject)};
+
+    if (link->state == LINK_IDLE)
+        link->since_ms = now_ms(link);
+    link->state = LINK_OPENING;
+    link->tries++;
+    head.reply = slice_of_text(node_subject(reply, link->hub, link->hub->links.id, link->number));
+    whole.payload = node_address_write(address, link->hub, link->number);
+    node_send(link->hub, &head, &whole);
+    start_tick(link->hub);
+}
+
+void link_join(struct nats_link *link, struct nats_node *node, uint64_t peer_number)
+{
+    link->state = LINK_LINKED;
+    link->node = node;
+    link->peer_number = peer_number;
+    node->heard_ms = now_ms(link);
+    list_append(&node->links, &link->in_node);
+    start_tick(link->hub);
+    go_on(link);
+}

@@ -1,0 +1,527 @@
+#include "build_config.h"
+
+#include "federation/links.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "bus/clients.h"
+#include "bus/gate.h"
+#include "bus/origins.h"
+#include "federation/link.h"
+#include "router/eras.h"
+#include "router/shares.h"
+
+#define OPEN_TRIES 4
+#define CONTEXT "nats"
+
+static bool has_number(const void *item, const void *key)
+{
+    const struct nats_link *link = item;
+    const uint64_t *number = key;
+
+    return link->number == *number;
+}
+
+static struct nats_link *find_link(const struct nats_hub *hub, uint64_t number)
+{
+    return hash_table_find(&hub->links.by_number, number, has_number, &number);
+}
+
+/* --- nodes that are gone --- */
+
+static void end_links(struct nats_hub *hub, struct nats_node *node, const char *reason)
+{
+    char text[NATS_LINK_REASON_MAX];
+    struct list_node *at, *following;
+    size_t count = list_count(&node->links);
+
+    snprintf(text, sizeof text, "node %s %s", node_name(node), reason);
+    log_warn(hub->bus->log, CONTEXT, "%s: %zu link%s lost", text, count, count == 1 ? "" : "s");
+    hub->links.counters.broken += count;
+    list_each(&node->links, at, following) /* the last one frees the node */
+        link_cut(list_entry(at, struct nats_link, in_node), text);
+}
+
+/* Ends the links of the node at once: link_cut frees it with the last of them. */
+static void look_at_node(struct nats_hub *hub, struct nats_node *node, int64_t now)
+{
+    struct nats_links *links = &hub->links;
+
+    if (links->lost_ms != 0) {
+        if (now - links->lost_ms >= NODES_UNCONNECTED_MS)
+            end_links(hub, node, "is not reached: there is no connection to NATS");
+        return;
+    }
+    if (now - node->heard_ms >= NODES_SILENT_MS) {
+        end_links(hub, node, "is gone");
+        return;
+    }
+    node_tell(hub, node->id, 0, LINK_LIFE, slice_of_text(links->id));
+}
+
+static void tick(void *user_data)
+{
+    struct nats_hub *hub = user_data;
+    struct nats_links *links = &hub->links;
+    int64_t now = stdio_bus_event_loop_now_ms(hub->bus->loop);
+    struct list_node *node, *following;
+    bool is_opening = false;
+
+    list_each(&links->nodes, node, following)
+        look_at_node(hub, list_entry(node, struct nats_node, link), now);
+    list_each(&links->all, node, following) {
+        struct nats_link *link = list_entry(node, struct nats_link, in_all);
+
+        link_tick(link);
+        is_opening |= list_linked(&link->in_all) && link->state == LINK_OPENING;
+    }
+    if (is_opening || !list_empty(&links->nodes))
+        stdio_bus_event_loop_start_timer(hub->bus->loop, &links->tick, NODES_TICK_MS);
+}
+
+/* --- the connection to NATS --- */
+
+static struct nats_hub *hub_of(struct broker_watcher *watcher)
+{
+    return list_entry(watcher, struct nats_hub, links.watcher);
+}
+
+/* The other nodes may need a while for their next connection. */
+static void connected(struct broker_watcher *watcher)
+{
+    struct nats_hub *hub = hub_of(watcher);
+    int64_t now = stdio_bus_event_loop_now_ms(hub->bus->loop);
+    struct list_node *node, *following;
+
+    hub->links.lost_ms = 0;
+    list_each(&hub->links.nodes, node, following)
+        list_entry(node, struct nats_node, link)->heard_ms = now + NODES_AGAIN_MS - NODES_SILENT_MS;
+    list_each(&hub->links.all, node, following) {
+        struct nats_link *link = list_entry(node, struct nats_link, in_all);
+
+        if (link->state == LINK_OPENING)
+            link_open(link);
+        else
+            link_resume(link);
+    }
+}
+
+static void lost(struct broker_watcher *watcher)
+{
+    struct nats_hub *hub = hub_of(watcher);
+
+    hub->links.lost_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+    hub->bus->services_noted = true;
+}
+
+void nats_links_act(struct nats_hub *hub)
+{
+    if (hub->links.lost_ms != 0 && hub->bus->phase >= BUS_PHASE_DRAINING)
+        nats_links_end(hub, "the daemon ends");
+}
+
+static void drained(struct broker_watcher *watcher)
+{
+    struct nats_hub *hub = hub_of(watcher);
+    struct list_node *node, *following;
+
+    list_each(&hub->links.all, node, following)
+        link_flush(list_entry(node, struct nats_link, in_all));
+}
+
+/* --- the inbox --- */
+
+static void accepted(struct nats_hub *hub, struct nats_link *link,
+                     const struct link_message *message)
+{
+    struct node_address address;
+    struct nats_node *node;
+
+    if (!node_address_read(&address, message->payload))
+        return;
+    if (link != NULL && link->state == LINK_LINKED && link->peer_number == address.number &&
+        strcmp(link->node->id, address.id) == 0)
+        return; /* the same once more */
+    if (link == NULL || link->state != LINK_OPENING) {
+        node_tell(hub, address.id, address.number, LINK_CLOSE,
+                  slice_of_text("it is not wanted any more"));
+        return;
+    }
+    node = nodes_get(hub, &address);
+    if (node == NULL) {
+        link_cut(link, "out of memory");
+        return;
+    }
+    hub->links.counters.opened++;
+    log_debug(hub->bus->log, CONTEXT, "link %llu to pool %s: node %s",
+              (unsigned long long)link->number, link->remote->id, node_name(node));
+    link_join(link, node, address.number);
+}
+
+/* The next one may be another node. */
+static void declined(struct nats_link *link, struct slice reason)
+{
+    char text[NATS_LINK_REASON_MAX], quoted[NATS_LINK_REASON_MAX];
+
+    link->hub->links.counters.declined++;
+    if (link->tries < OPEN_TRIES) {
+        link_open(link);
+        return;
+    }
+    snprintf(text, sizeof text, "no node takes this client: %.*s",
+             (int)(reason.len < 100 ? reason.len : 100), reason.data);
+    link_cut(link, log_quote(quoted, sizeof quoted, text));
+}
+
+static void other_end_closed(struct nats_link *link, struct slice reason)
+{
+    char text[NATS_LINK_REASON_MAX], quoted[NATS_LINK_REASON_MAX];
+
+    snprintf(text, sizeof text, "node %s has ended the link: %.*s", node_name(link->node),
+             (int)(reason.len < 80 ? reason.len : 80), reason.data);
+    link_cut(link, log_quote(quoted, sizeof quoted, text));
+}
+
+static void unreachable(struct nats_link *link)
+{
+    char text[NATS_LINK_REASON_MAX];
+
+    if (link == NULL || link->state != LINK_OPENING)
+        return;
+    snprintf(text, sizeof text, "no node of NATS serves the pool %.80s now", link->remote->id);
+    link_cut(link, text);
+}
+
+/* A message for an end that is not there: the sender is told, if the message says who that is. */
+static void stray(struct nats_hub *hub, const struct link_message *message)
+{
+    struct node_address address;
+
+    if (message->kind == LINK_RESUME && node_address_read(&address, message->payload))
+        node_tell(hub, address.id, address.number, LINK_CLOSE,
+                  slice_of_text("the other end is gone"));
+}
+
+static void dispatch(struct nats_hub *hub, struct nats_link *link,
+                     const struct link_message *message)
+{
+    bool is_linked = link != NULL && link->state == LINK_LINKED;
+
+    if (message->kind == LINK_ACCEPT)
+        accepted(hub, link, message);
+    else if (message->kind == LINK_DECLINE && link != NULL && link->state == LINK_OPENING)
+        declined(link, message->payload);
+    else if (message->kind == LINK_CLOSE && is_linked)
+        other_end_closed(link, message->payload);
+    else if (message->kind == LINK_DATA || message->kind == LINK_END || message->kind == LINK_ACK ||
+             message->kind == LINK_RESUME) {
+        if (is_linked)
+            link_came(link, message);
+        else
+            stray(hub, message);
+    }
+}
+
+/* The last part of a subject: the number of a link, 0 for the node. */
+static uint64_t number_of(struct slice subject)
+{
+    uint64_t number = 0;
+    size_t at = subject.len;
+
+    while (at > 0 && subject.data[at - 1] != '.')
+        at--;
+    for (; at < subject.len && subject.data[at] >= '0' && subject.data[at] <= '9'; at++)
+        number = number * 10 + (uint64_t)(subject.data[at] - '0');
+    return number;
+}
+
+static void came(struct nats_subscription *subscription, const struct nats_frame *frame)
+{
+    struct nats_hub *hub = list_entry(subscription, struct nats_hub, links.inbox);
+    uint64_t number = number_of(frame->line.subject);
+    struct nats_link *link = find_link(hub, number);
+    struct link_message message;
+    struct nats_node *gone;
+
+    if (nats_no_responders(frame->headers)) {
+        unreachable(link);
+        return;
+    }
+    if (!link_message_read(&message, frame->payload))
+        return;
+    if (message.kind != LINK_LIFE && message.kind != LINK_GONE) {
+        dispatch(hub, link, &message);
+        return;
+    }
+    gone = nodes_heard(hub, &message);
+    if (gone != NULL)
+        end_links(hub, gone, "knows no link to this one");
+}
+
+/* --- serving --- */
+
+/* An exclusive pool whose workers are all taken would let the client wait. */
+static bool has_room(const struct group *group)
+{
+    if (group->mode.clients != CLIENTS_EXCLUSIVE)
+        return true;
+    for (size_t i = 0; i < group->count; i++) {
+        if (list_empty(&group->workers[i]->bindings))
+            return true;
+    }
+    return false;
+}
+
+static const char *refusal(const struct nats_hub *hub, const struct group *group,
+                           const struct origin *origin)
+{
+    struct stdio_bus *bus = hub->bus;
+
+    if (group == NULL || bus->phase >= BUS_PHASE_DRAINING)
+        return "the pool is not served any more";
+    if (!shares_left_of_connections(&bus->router, bus->client_count, origins_find(bus, origin)))
+        return "too many connections (max_connections)";
+    return has_room(group) ? NULL : "all workers of the pool are taken";
+}
+
+static void name_origin(struct origin *origin, const struct node_address *address)
+{
+    const char *name = address->name[0] != '\0' ? address->name : address->id;
+
+    memset(origin, 0, sizeof *origin);
+    origin_of_token(origin, "nats node", name);
+    snprintf(origin->name, sizeof origin->name, "node %s", name);
+    snprintf(origin->text, sizeof origin->text, "node %s", name);
+}
+
+/* A client like any other, confined to the pool. */
+static struct client *make_client(struct nats_hub *hub, int fd, const struct origin *origin,
+                                  struct group *group)
+{
+    struct stdio_bus *bus = hub->bus;
+    const struct stream_options options = {.handler = clients_handler_of(bus),
+                                           .splits_arrays = bus->options.config->splits_arrays,
+                                           .fd_in = fd,
+                                           .fd_out = fd};
+    struct client *client = clients_add(bus, &options, origin, false);
+
+    if (client == NULL)
+        return NULL;
+    router_confine(&client->stream.endpoint.peer, group);
+    gate_admit(client);
+    return client;
+}
+
+static void answer(struct nats_hub *hub, struct slice reply, enum link_kind kind, struct slice text)
+{
+    const struct link_message message = {.kind = kind, .payload = text};
+
+    node_send(hub, &(struct nats_head){.subject = reply}, &message);
+}
+
+static void accept_link(struct nats_hub *hub, const struct nats_link *link, struct slice reply)
+{
+    char text[NODES_ADDRESS_MAX];
+
+    answer(hub, reply, LINK_ACCEPT, node_address_write(text, hub, link->number));
+}
+
+static struct nats_link *link_at(struct nats_node *node, uint64_t peer_number)
+{
+    struct list_node *at, *following;
+
+    list_each(&node->links, at, following) {
+        struct nats_link *link = list_entry(at, struct nats_link, in_node);
+
+        if (link->peer_number == peer_number)
+            return link;
+    }
+    return NULL;
+}
+
+/* NULL, or the reason why not. */
+static const char *serve(struct nats_hub *hub, const struct node_address *address,
+                         struct group *group, const struct nats_frame *frame)
+{
+    struct nats_link *link;
+    struct nats_node *node;
+    struct origin origin;
+    const char *problem;
+    int fd = -1;
+
+    name_origin(&origin, address);
+    problem = refusal(hub, group, &origin);
+    if (problem != NULL)
+        return problem;
+    link = link_create(hub, &fd);
+    if (link == NULL)
+        return "a system limit";
+    node = nodes_get(hub, address);
+    if (node == NULL || make_client(hub, fd, &origin, group) == NULL) {
+        close(fd);
+        link_drop(link);
+        if (node != NULL)
+            nodes_release(node);
+        return "out of memory";
+    }
+    node->last_opened = address->number;
+    accept_link(hub, link, frame->line.reply);
+    link_join(link, node, address->number);
+    return NULL;
+}
+
+void nats_link_asked(struct nats_subscription *subscription, const struct nats_frame *frame)
+{
+    struct nats_export *export = list_entry(subscription, struct nats_export, links);
+    struct nats_hub *hub = export->hub;
+    struct group *group = router_pool_named(&hub->bus->router, slice_of_text(export->id));
+    struct node_address address;
+    struct link_message message;
+    struct nats_node *node;
+    struct nats_link *link;
+    const char *problem;
+
+    if (!link_message_read(&message, frame->payload) || message.kind != LINK_OPEN ||
+        !node_address_read(&address, message.payload) || frame->line.reply.data == NULL)
+        return;
+    node = nodes_find(hub, address.id);
+    if (node != NULL && address.number <= node->last_opened) { /* it was repeated on the way */
+        link = link_at(node, address.number);
+        if (link != NULL)
+            accept_link(hub, link, frame->line.reply);
+        return;
+    }
+    problem = serve(hub, &address, group, frame);
+    if (problem == NULL)
+        return;
+    answer(hub, frame->line.reply, LINK_DECLINE, slice_of_text(problem));
+    log_repeated(hub->bus->log, LOG_LEVEL_WARN, CONTEXT, slice_of_text(address.id),
+                 "a link to pool %s is declined: %s", export->id, problem);
+}
+
+/* --- asking --- */
+
+static int dial(void *user_data)
+{
+    struct nats_remote *remote = user_data;
+    int fd = -1;
+    struct nats_link *link = link_create(remote->hub, &fd);
+
+    if (link == NULL)
+        return -1;
+    link->remote = remote;
+    return fd;
+}
+
+static const char *reason_of(void *user_data)
+{
+    const struct nats_remote *remote = user_data;
+
+    return remote->reason;
+}
+
+static void free_remote(struct nats_remote *remote)
+{
+    free(remote->id);
+    free(remote->subject);
+    free(remote);
+}
+
+const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_config *config)
+{
+    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
+    size_t size = strlen(prefix) + strlen(config->id) + sizeof ".open.";
+    struct list_node *node, *following;
+    struct nats_remote *remote;
+
+    list_each(&hub->links.remotes, node, following) {
+        remote = list_entry(node, struct nats_remote, link);
+        if (strcmp(remote->id, config->id) == 0)
+            return &remote->dialer;
+    }
+    remote = calloc(1, sizeof *remote);
+    if (remote == NULL)
+        return NULL;
+    remote->id = slice_copy(slice_of_text(config->id));
+    remote->subject = malloc(size);
+    if (remote->id == NULL || remote->subject == NULL) {
+        free_remote(remote);
+        return NULL;
+    }
+    snprintf(remote->subject, size, "%s.open.%s", prefix, config->id);
+    snprintf(remote->reason, sizeof remote->reason, "the link has ended");
+    remote->hub = hub;
+    remote->dialer = (struct dialer){.dial = dial, .reason = reason_of, .user_data = remote};
+    list_append(&hub->links.remotes, &remote->link);
+    return &remote->dialer;
+}
+
+/* --- all of them --- */
+
+int nats_links_create(struct nats_hub *hub)
+{
+    struct nats_links *links = &hub->links;
+    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
+    size_t size = strlen(prefix) + NATS_NODE_ID_LEN + sizeof ".node..*";
+    uint64_t id = siphash(&hub->broker.random, "node", 4);
+
+    list_init(&links->all);
+    list_init(&links->nodes);
+    list_init(&links->remotes);
+    timer_init(&links->tick, tick, hub);
+    snprintf(links->id, sizeof links->id, "%016llx", (unsigned long long)id);
+    links->inbox_subject = malloc(size);
+    if (links->inbox_subject == NULL)
+        return STDIO_BUS_ERR;
+    snprintf(links->inbox_subject, size, "%s.node.%s.*", prefix, links->id);
+    links->inbox.subject = links->inbox_subject;
+    links->inbox.message = came;
+    links->watcher = (struct broker_watcher){.ready = connected, .lost = lost, .drained = drained};
+    broker_watch(&hub->broker, &links->watcher);
+    return STDIO_BUS_OK;
+}
+
+void nats_links_start(struct nats_hub *hub)
+{
+    if (broker_subscribe(&hub->broker, &hub->links.inbox) != STDIO_BUS_OK)
+        log_error(hub->bus->log, CONTEXT, "out of memory: there are no links to other nodes");
+}
+
+bool nats_links_any(const struct nats_hub *hub)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->links.all, node, following) {
+        if (list_entry(node, struct nats_link, in_all)->state != LINK_IDLE)
+            return true;
+    }
+    return false;
+}
+
+void nats_links_end(struct nats_hub *hub, const char *reason)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->links.all, node, following) {
+        link_break(list_entry(node, struct nats_link, in_all), reason);
+    }
+    list_each(&hub->links.all, node, following)
+        link_drop(list_entry(node, struct nats_link, in_all));
+    broker_unsubscribe(&hub->broker, &hub->links.inbox);
+    stdio_bus_event_loop_stop_timer(hub->bus->loop, &hub->links.tick);
+}
+
+void nats_links_destroy(struct nats_hub *hub)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->links.remotes, node, following)
+        free_remote(list_entry(node, struct nats_remote, link));
+    hash_table_free(&hub->links.by_number);
+    free(hub->links.inbox_subject);
+}

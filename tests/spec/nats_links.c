@@ -1,0 +1,322 @@
+/* Links over NATS (federation.md): the daemon beside a scripted server, which is the other node. */
+#include "build_config.h"
+
+#include <string.h>
+
+#include "nats/link_stream.h"
+#include "nats_broker.h"
+
+#define OTHER "0123456789abcdef" /* the id of the other node */
+#define INBOX "14"               /* the sid of the daemon's inbox */
+#define ECHO_LINE "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n"
+
+/* --- messages --- */
+
+struct letter {
+    const char *subject, *reply; /* reply NULL: none */
+    struct link_message message;
+};
+
+static char *text_of(struct span bytes)
+{
+    struct text *text = test_text();
+
+    text_add(text, bytes.data, bytes.len);
+    text_add(text, "", 1);
+    return text->data;
+}
+
+/* The next message that the daemon publishes; signs of life are left out. */
+static struct letter broker_letter(struct broker *broker)
+{
+    struct client *link = broker->link;
+
+    for (;;) {
+        struct span line = client_line(link);
+        char *words[4] = {NULL}, *text = text_of(line), *save;
+        struct letter letter = {.reply = NULL};
+        size_t count = 0, len;
+
+        for (char *word = strtok_r(text, " ", &save); word != NULL && count < 4;
+             word = strtok_r(NULL, " ", &save))
+            words[count++] = word;
+        ck_assert_msg(count >= 3 && strcmp(words[0], "PUB") == 0, "%s", text);
+        len = (size_t)strtoul(words[count - 1], NULL, 10);
+        while (link->input.len - link->consumed < len + 2)
+            ck_assert(client_read_before(link, deadline_usual()));
+        letter.subject = words[1];
+        letter.reply = count == 4 ? words[2] : NULL;
+        text = text_of((struct span){link->input.data + link->consumed, len});
+        link->consumed += len + 2;
+        ck_assert(link_message_read(&letter.message, slice_of(text, len)));
+        if (letter.message.kind != LINK_LIFE)
+            return letter;
+    }
+}
+
+static struct letter broker_expect_letter(struct broker *broker, enum link_kind kind,
+                                          const char *subject, const char *payload)
+{
+    struct letter letter = broker_letter(broker);
+    struct slice text = letter.message.payload;
+
+    ck_assert_msg(letter.message.kind == kind, "%c instead of %c", (char)letter.message.kind,
+                  (char)kind);
+    if (subject != NULL)
+        ck_assert_str_eq(letter.subject, subject);
+    if (payload != NULL)
+        ck_assert_msg(text.len >= strlen(payload) &&
+                          memcmp(text.data, payload, strlen(payload)) == 0,
+                      "%.*s instead of %s", (int)text.len, text.data, payload);
+    return letter;
+}
+
+static void broker_post(struct broker *broker, const char *sid, const char *subject,
+                        const char *reply, const struct link_message *message)
+{
+    char head[LINK_HEAD_LEN];
+
+    link_message_write(head, message);
+    broker_say(broker, test_format("MSG %s %s %s %zu", subject, sid, reply,
+                                   sizeof head + message->payload.len));
+    client_send_bytes(broker->link, head, sizeof head);
+    if (message->payload.len > 0)
+        client_send_bytes(broker->link, message->payload.data, message->payload.len);
+    client_send_bytes(broker->link, "\r\n", 2);
+}
+
+#define DELIVER(broker, sid, subject, reply, ...)                                                  \
+    broker_post(broker, sid, subject, reply, &(const struct link_message){__VA_ARGS__})
+
+/* --- the daemon serves the pool --- */
+
+/* The other node opens its link 7 to pool a. Returns the subject of the daemon's end. */
+static const char *open_link(struct broker *broker)
+{
+    struct letter letter;
+
+    DELIVER(broker, "2", "stdio_bus.open.a", "back.7", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 7 far"));
+    letter = broker_expect_letter(broker, LINK_ACCEPT, "back.7", NULL);
+    ck_assert_uint_gt(letter.message.payload.len, 17);
+    return test_format("stdio_bus.node.%.16s.1", letter.message.payload.data);
+}
+
+#define CONFIG(members)                                                                            \
+    test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],'export':true"     \
+                "%s}],'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                           \
+                members, broker.port)
+#define HERE "stdio_bus.node." OTHER ".7"
+
+TEST(nats_link_serves_a_client)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct letter letter;
+    const char *there;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    there = open_link(&broker);
+    daemon_wait_log(daemon, "connected: node far");
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(ECHO_LINE));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE,
+                                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
+    ck_assert_uint_eq(letter.message.received, strlen(ECHO_LINE));
+    ck_assert_uint_eq(letter.message.limit, strlen(ECHO_LINE) + LINK_WINDOW);
+    /* Repeated, and then its end: the client has got all answers, and is closed. */
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(ECHO_LINE));
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_END, .position = strlen(ECHO_LINE),
+            .received = letter.message.payload.len, .limit = 2 * LINK_WINDOW);
+    letter = broker_expect_letter(&broker, LINK_END, HERE, "");
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_ACK, .position = strlen(ECHO_LINE),
+            .received = letter.message.position + 1, .limit = 2 * LINK_WINDOW);
+    daemon_wait_log(daemon, "disconnected: ");
+}
+
+/* A piece is missing: the daemon asks for it, and nothing is lost or twice. */
+TEST(nats_link_asks_for_what_is_missing)
+{
+    struct broker broker = {.port = 0};
+    struct letter letter;
+    const char *there;
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    there = open_link(&broker);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .position = 10, .limit = LINK_WINDOW,
+            .payload = slice_of_text(&ECHO_LINE[10]));
+    letter = broker_expect_letter(&broker, LINK_RESUME, HERE, NULL);
+    ck_assert_uint_eq(letter.message.received, 0);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of(ECHO_LINE, 20));
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .position = 10, .limit = LINK_WINDOW,
+            .payload = slice_of_text(&ECHO_LINE[10]));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE,
+                                  "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
+    /* The answer was lost on the way. */
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_RESUME, .position = strlen(ECHO_LINE),
+            .limit = LINK_WINDOW, .payload = slice_of_text(OTHER " 7 far"));
+    broker_expect_letter(&broker, LINK_ACK, HERE, "");
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
+}
+
+static const struct {
+    struct link_message message;
+    const char *log;
+} ends[] = {
+    {{.kind = LINK_CLOSE, .payload = {"no more", 7}}, "node far has ended the link: no more"},
+    {{.kind = LINK_ACK, .received = 5}, "a message that cannot be of this link"},
+    {{.kind = LINK_DATA, .position = LINK_WINDOW, .payload = {"x", 1}},
+     "a message that cannot be of this link"},
+};
+
+TEST_ROWS(nats_link_ends, COUNT(ends))
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    const char *there;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""), .arguments = {"--log-level", "debug"});
+    broker_begin(&broker);
+    there = open_link(&broker);
+    broker_post(&broker, INBOX, there, "", &ends[row].message);
+    daemon_wait_log(daemon, ends[row].log);
+    daemon_wait_log(daemon, "disconnected: ");
+    if (ends[row].message.kind != LINK_CLOSE)
+        broker_expect_letter(&broker, LINK_CLOSE, HERE, ends[row].log);
+    /* What still comes is for no link. */
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_RESUME,
+            .payload = slice_of_text(OTHER " 7 far"));
+    broker_expect_letter(&broker, LINK_CLOSE, HERE, "the other end is gone");
+}
+
+TEST(nats_link_is_declined_without_a_free_worker)
+{
+    struct broker broker = {.port = 0};
+    const char *there;
+
+    broker_listen(&broker);
+    START(.config = CONFIG(",'clients':'exclusive','instances':1"));
+    broker_begin(&broker);
+    there = open_link(&broker);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(ECHO_LINE));
+    broker_expect_letter(&broker, LINK_DATA, HERE, NULL);
+    DELIVER(&broker, "2", "stdio_bus.open.a", "back.8", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 8 far"));
+    broker_expect_letter(&broker, LINK_DECLINE, "back.8", "all workers of the pool are taken");
+    /* A request that was repeated on the way makes no other link. */
+    DELIVER(&broker, "2", "stdio_bus.open.a", "back.7", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 7 far"));
+    broker_expect_letter(&broker, LINK_ACCEPT, "back.7", NULL);
+}
+
+/* Signs of life come each second where there is a link. A node that gives none is gone. */
+TEST(nats_node_is_silent)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    open_link(&broker);
+    broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 41");
+    client_line(broker.link);
+    broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 41");
+    daemon_wait_log(daemon, "node far is gone: 1 link lost");
+    daemon_wait_log(daemon, "disconnected: ");
+}
+
+/* --- the daemon asks --- */
+
+#define REMOTE(members)                                                                            \
+    test_format("{'pools':[{'id':'a','remote':true%s}],"                                           \
+                "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                                \
+                members, broker.port)
+
+static void begin_remote(struct broker *broker)
+{
+    broker_admit(broker);
+    broker_expect_nodes(broker);
+}
+
+TEST(nats_remote_pool_answers)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *client;
+    struct letter letter;
+    const char *line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}\n", *here;
+
+    broker_listen(&broker);
+    daemon = START(.config = REMOTE(""));
+    begin_remote(&broker);
+    client = client_connect(daemon);
+    client_request(client, "1", NULL, "x", NULL);
+    letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    here = letter.reply;
+    DELIVER(&broker, "3", here, "", .kind = LINK_ACCEPT, .payload = slice_of_text(OTHER " 7 far"));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    DELIVER(&broker, "3", here, "", .kind = LINK_DATA, .received = letter.message.payload.len,
+            .limit = 2 * LINK_WINDOW, .payload = slice_of_text(line));
+    ck_assert(span_is(client_result(client, "1"), "5"));
+    /* The connection ends: both ends say how far they are, and go on. */
+    client_request(client, "2", NULL, "x", NULL);
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    client_abort(broker.link);
+    begin_remote(&broker);
+    letter = broker_expect_letter(&broker, LINK_RESUME, HERE, NULL);
+    ck_assert_uint_eq(letter.message.received, strlen(line));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    DELIVER(&broker, "3", here, "", .kind = LINK_CLOSE, .payload = slice_of_text("stop"));
+    client_error(client, "2", -32000, "worker exited");
+}
+
+TEST(nats_remote_pool_has_no_node)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *client;
+    struct letter letter;
+
+    broker_listen(&broker);
+    daemon = START(.config = REMOTE(""));
+    begin_remote(&broker);
+    client = client_connect(daemon);
+    client_request(client, "1", NULL, "x", NULL);
+    letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    broker_say(&broker, test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", letter.reply));
+    client_error(client, "1", -32000, "no node of NATS serves the pool a now");
+    client_request(client, "2", NULL, "x", NULL); /* the next one asks again */
+    for (int i = 0; i < 4; i++) {
+        letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+        DELIVER(&broker, "3", letter.reply, "", .kind = LINK_DECLINE,
+                .payload = slice_of_text("full"));
+    }
+    client_error(client, "2", -32000, "no node takes this client: full");
+}
+
+static const struct {
+    const char *pool, *problem;
+} wrong[] = {
+    {"'remote':true", "pools[0].remote: needs \"nats\""},
+    {"'remote':true,'command':'x'", "pools[0].command: a pool with \"remote\" has no such key"},
+    {"'remote':true,'export':true", "pools[0].export: a pool with \"remote\" has no such key"},
+    {"'remote':false", "pools[0].command: is required"},
+    {"'remote':1", "pools[0].remote: must be"},
+};
+
+TEST_ROWS(nats_remote_pool_is_wrong, COUNT(wrong))
+{
+    const struct setup setup = {
+        .mode = SETUP_STDIO, .config = test_format("{'pools':[{'id':'a',%s}]}", wrong[row].pool)};
+
+    expect_word(daemon_run(&setup, 78, NULL), wrong[row].problem);
+}
