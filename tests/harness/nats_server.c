@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "harness.h"
+#include "steps.h"
 
 #define INFO "{'server_id':'x','headers':true,'max_payload':100000%s}"
 
@@ -21,6 +22,7 @@ void broker_listen(struct broker *broker)
     socklen_t len = sizeof address;
     int on = 1;
 
+    steps_without_upgrades("each has another connection to NATS");
     broker->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(broker->listener, 0);
     setsockopt(broker->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
