@@ -341,7 +341,7 @@ static bool set_flags(int fd)
 struct nats_link *link_create(struct nats_hub *hub, int *fd)
 {
     struct nats_link *link;
-    int ends[2];
+    int ends[2], error;
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
         return NULL;
@@ -354,9 +354,11 @@ struct nats_link *link_create(struct nats_hub *hub, int *fd)
         *fd = ends[1];
         return link;
     }
+    error = errno;
     descriptor_close_pipe(ends);
     if (link != NULL)
         link_drop(link);
+    errno = error;
     return NULL;
 }
 

@@ -360,7 +360,7 @@ static const char *serve(struct nats_hub *hub, const struct node_address *addres
         return problem;
     link = link_create(hub, &fd);
     if (link == NULL)
-        return "a system limit";
+        return strerror(errno);
     node = nodes_get(hub, address);
     if (node == NULL || make_client(hub, fd, &origin, group) == NULL) {
         close(fd);

@@ -97,7 +97,9 @@ void node_send(struct nats_hub *hub, const struct nats_head *head,
         return;
     link_message_write(bytes, message);
     whole.prefix = slice_of(bytes, sizeof bytes);
-    (void)broker_send(&hub->broker, &whole, message->payload);
+    if (broker_send(&hub->broker, &whole, message->payload) != STDIO_BUS_OK)
+        log_repeated(hub->bus->log, LOG_LEVEL_WARN, "nats", LOG_NO_SOURCE,
+                     "a message of a link is not sent: out of memory, or max_payload is too small");
 }
 
 void node_tell(struct nats_hub *hub, const char *id, uint64_t number, enum link_kind kind,

@@ -17,6 +17,7 @@
 #include "deadline.h"
 #include "http_scene.h"
 #include "list_scene.h"
+#include "nats_links_scene.h"
 #include "nats_scene.h"
 #include "reload_scene.h"
 #include "rmp_scene.h"
@@ -665,6 +666,13 @@ const struct scene scenes[SCENES] = {
                "'nats':{'servers':['127.0.0.1:@PORT@'],'topics':true}}",
      .play = play_nats_topics,
      .listener = TCP_LISTENER},
+    {.name = "nats links",
+     .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
+     .config = "{'pools':[{'id':'b','command':'@WORKER@','instances':1,'export':true},"
+               "{'id':'far','remote':true}],'nats':{'servers':['127.0.0.1:@PORT@'],'node':'n'}}",
+     .play = play_nats_links,
+     .listener = TCP_LISTENER,
+     .socket = true},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 68
+#define SCENES 69
 
 extern const struct scene scenes[SCENES];
 
