@@ -610,7 +610,7 @@ int broker_publish_text(struct broker *broker, struct slice subject, struct slic
 
 int broker_send(struct broker *broker, const struct nats_head *head, struct slice payload)
 {
-    const struct delivery delivery = {.bytes = payload};
+    const struct delivery delivery = {.bytes = payload.len > 0 ? payload : slice_of("", 0)};
 
     return publish(broker, head, &delivery);
 }

@@ -34,9 +34,8 @@ struct nats_node {
     struct list_node link; /* hub->links.nodes */
     char id[NATS_NODE_ID_LEN + 1];
     char name[NATS_NODE_NAME_MAX + 1];
-    struct list links;    /* struct nats_link; never empty for long */
-    uint64_t last_opened; /* the number of the last link that it has opened here */
-    int64_t heard_ms;     /* when it has sent something last */
+    struct list links; /* struct nats_link; never empty for long */
+    int64_t heard_ms;  /* when it has sent something last */
 };
 
 struct nats_link_counters {

@@ -301,7 +301,9 @@ void link_tick(struct nats_link *link)
 {
     if (link->state == LINK_LINKED)
         look_after(link);
-    else if (link->state == LINK_OPENING && now_ms(link) - link->since_ms >= OPEN_MS)
+    else if (link->state == LINK_OPENING && now_ms(link) - link->since_ms < OPEN_MS)
+        link_open(link); /* another node may be asked; an answer too many is refused */
+    else if (link->state == LINK_OPENING)
         link_cut(link, broker_is_ready(broker_of(link)) ? "no node has answered in time"
                                                         : "there is no connection to NATS");
 }
@@ -378,7 +380,6 @@ void link_open(struct nats_link *link)
     if (link->state == LINK_IDLE)
         link->since_ms = now_ms(link);
     link->state = LINK_OPENING;
-    link->tries++;
     head.reply = slice_of_text(node_subject(reply, link->hub, link->hub->links.id, link->number));
     whole.payload = node_address_write(address, link->hub, link->number);
     node_send(link->hub, &head, &whole);

@@ -32,7 +32,7 @@ struct nats_link {
     uint64_t acked_before;        /* at the tick before */
     int64_t since_ms;             /* LINK_OPENING */
     enum link_state state;
-    unsigned tries;
+    unsigned declined;
     int fd;            /* -1: it is closed */
     unsigned interest; /* of the event loop */
     bool is_shut;      /* the socket was told the end of the other direction */

@@ -37,14 +37,13 @@ static struct nats_link *find_link(const struct nats_hub *hub, uint64_t number)
 static void end_links(struct nats_hub *hub, struct nats_node *node, const char *reason)
 {
     char text[NATS_LINK_REASON_MAX];
-    struct list_node *at, *following;
     size_t count = list_count(&node->links);
 
     snprintf(text, sizeof text, "node %s %s", node_name(node), reason);
     log_warn(hub->bus->log, CONTEXT, "%s: %zu link%s lost", text, count, count == 1 ? "" : "s");
     hub->links.counters.broken += count;
-    list_each(&node->links, at, following) /* the last one frees the node */
-        link_cut(list_entry(at, struct nats_link, in_node), text);
+    for (; count > 0; count--) /* each leaves the list, and the last one frees the node */
+        link_cut(list_entry(node->links.head.next, struct nats_link, in_node), text);
 }
 
 /* Ends the links of the node at once: link_cut frees it with the last of them. */
@@ -169,7 +168,7 @@ static void declined(struct nats_link *link, struct slice reason)
     char text[NATS_LINK_REASON_MAX], quoted[NATS_LINK_REASON_MAX];
 
     link->hub->links.counters.declined++;
-    if (link->tries < OPEN_TRIES) {
+    if (++link->declined < OPEN_TRIES) {
         link_open(link);
         return;
     }
@@ -369,7 +368,6 @@ static const char *serve(struct nats_hub *hub, const struct node_address *addres
             nodes_release(node);
         return "out of memory";
     }
-    node->last_opened = address->number;
     accept_link(hub, link, frame->line.reply);
     link_join(link, node, address->number);
     return NULL;
@@ -390,10 +388,9 @@ void nats_link_asked(struct nats_subscription *subscription, const struct nats_f
         !node_address_read(&address, message.payload) || frame->line.reply.data == NULL)
         return;
     node = nodes_find(hub, address.id);
-    if (node != NULL && address.number <= node->last_opened) { /* it was repeated on the way */
-        link = link_at(node, address.number);
-        if (link != NULL)
-            accept_link(hub, link, frame->line.reply);
+    link = node != NULL ? link_at(node, address.number) : NULL;
+    if (link != NULL) { /* it was repeated */
+        accept_link(hub, link, frame->line.reply);
         return;
     }
     problem = serve(hub, &address, group, frame);

@@ -108,7 +108,10 @@ enum link_verdict link_stream_take(struct link_stream *stream, const struct link
 
 static inline struct slice link_stream_pending(const struct link_stream *stream)
 {
-    return slice_of(stream->pending.data + stream->pending.start, stream->pending.len);
+    const struct link_bytes *pending = &stream->pending;
+
+    return pending->len == 0 ? slice_of(NULL, 0)
+                             : slice_of(pending->data + pending->start, pending->len);
 }
 
 /* This number of pending bytes was taken by the owner. */

@@ -217,6 +217,20 @@ TEST(nats_link_is_declined_without_a_free_worker)
     broker_expect_letter(&broker, LINK_ACCEPT, "back.7", NULL);
 }
 
+/* One that another node has declined comes after later ones. */
+TEST(nats_links_are_opened_in_any_order)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    open_link(&broker);
+    DELIVER(&broker, "2", "stdio_bus.open.a", "back.6", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 6 far"));
+    broker_expect_letter(&broker, LINK_ACCEPT, "back.6", NULL);
+}
+
 /* Signs of life come each second where there is a link. A node that gives none is gone. */
 TEST(nats_node_is_silent)
 {
@@ -277,6 +291,30 @@ TEST(nats_remote_pool_answers)
     letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
     DELIVER(&broker, "3", here, "", .kind = LINK_CLOSE, .payload = slice_of_text("stop"));
     client_error(client, "2", -32000, "worker exited");
+}
+
+/* The node that was asked is stopped: the request is repeated, and the second answer refused. */
+TEST(nats_remote_pool_asks_another_node)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *client;
+    struct letter letter;
+
+    broker_listen(&broker);
+    daemon = START(.config = REMOTE(""));
+    begin_remote(&broker);
+    client = client_connect(daemon);
+    client_request(client, "1", NULL, "x", NULL);
+    for (int i = 0; i < 2; i++)
+        letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    DELIVER(&broker, "3", letter.reply, "", .kind = LINK_ACCEPT,
+            .payload = slice_of_text(OTHER " 7 far"));
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    DELIVER(&broker, "3", letter.reply, "", .kind = LINK_ACCEPT,
+            .payload = slice_of_text("0123456789abcdee 8 near"));
+    broker_expect_letter(&broker, LINK_CLOSE, "stdio_bus.node.0123456789abcdee.8",
+                         "it is not wanted any more");
 }
 
 TEST(nats_remote_pool_has_no_node)
