@@ -297,6 +297,12 @@ static void report_unanswered(void *user_data, const struct request *request)
     early_exit_answer(worker, request);
 }
 
+/* The only client that there will be has just been closed. */
+static bool lost_its_only_client(const struct worker *worker)
+{
+    return worker_is_front(worker) && bus_of(worker)->reason != BUS_RUNNING;
+}
+
 static void on_gone(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
@@ -311,7 +317,9 @@ static void on_gone(struct worker *worker)
     early_exit_note(worker);
     expected = departure_worker(&bus->router, peer, report_unanswered, worker);
     replay_process_ended(worker);
-    if (expected) {
+    if (lost_its_only_client(worker)) {
+        worker_stop(worker);
+    } else if (expected) {
         crashes_excuse(worker);
         worker_handle(worker, WORKER_RETIRE);
     }

@@ -190,13 +190,16 @@ TEST(design_stop_without_clients)
     share_wait_gone((pid_t)pid);
 }
 
-/* The state of a language server cannot be made again. */
+/* The state of an agent cannot be made again. Nothing starts it for a client that ends. */
 TEST(design_stop_ends_clients_of_other_protocols)
 {
+    static const char *const list[] = {"--list", NULL};
     struct sharer *sharer = SHARE(.share = "--share=tools", .arguments = {"--protocol", "acp"});
     client_pid(sharer->client, "1", NULL);
     expect_word(care("--stop", "tools"), "1 client cannot outlive it\n");
     client_expect_eof(sharer->client);
+    share_wait_gone(sharer->pid);
+    ck_assert_str_eq(share_run(list, 0), "nothing is shared\n");
 }
 
 /* --- what is shown --- */
