@@ -319,7 +319,7 @@ TEST(cache_of_another_user)
         return;
     ck_assert_int_eq(fchownat(directory, name, 65534, 65534, 0), 0);
     ck_assert(!has(name, ""));
-    ck_assert_int_eq(errno, EPERM);
+    ck_assert(errno == EPERM || errno == EACCES); /* root without its rights does not open it */
     ck_assert_int_eq(put(name, "three"), STDIO_BUS_OK);
     ck_assert(has(name, "headthree"));
 }
