@@ -94,9 +94,10 @@ static const char *without_line(const struct client *client)
     return came_by_unix(client) ? NO_GREETING : NO_TOKEN;
 }
 
+/* NULL: lines, as those of a client that a service has made. */
 static const struct framing *framing_of(const struct client *client)
 {
-    return client->listener->config->framing;
+    return client->listener != NULL ? client->listener->config->framing : NULL;
 }
 
 /* From now on the client's input is in its framing, and so is what it is sent. */

@@ -310,7 +310,7 @@ void link_tick(struct nats_link *link)
 
 /* --- the beginning --- */
 
-static struct nats_link *new_link(struct nats_hub *hub)
+struct nats_link *link_new(struct nats_hub *hub, uint64_t number)
 {
     struct nats_links *links = &hub->links;
     struct nats_link *link = calloc(1, sizeof *link);
@@ -322,7 +322,7 @@ static struct nats_link *new_link(struct nats_hub *hub)
     link->stream.limit = LINK_WINDOW; /* at least that is taken by all */
     link->stream.said_limit = LINK_WINDOW;
     link->acked_before = UINT64_MAX;
-    link->number = ++links->last_number;
+    link->number = number;
     if (hash_table_insert(&links->by_number, link->number, link) != STDIO_BUS_OK) {
         free(link);
         return NULL;
@@ -340,6 +340,17 @@ static bool set_flags(int fd)
            fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
+int link_attach(struct nats_link *link, int fd)
+{
+    if (stdio_bus_event_loop_add(link->hub->bus->loop, fd, STDIO_BUS_EVENT_READ, socket_ready,
+                                 link) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    link->fd = fd;
+    link->interest = STDIO_BUS_EVENT_READ;
+    watch(link);
+    return STDIO_BUS_OK;
+}
+
 struct nats_link *link_create(struct nats_hub *hub, int *fd)
 {
     struct nats_link *link;
@@ -347,12 +358,9 @@ struct nats_link *link_create(struct nats_hub *hub, int *fd)
 
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
         return NULL;
-    link = new_link(hub);
+    link = link_new(hub, ++hub->links.last_number);
     if (link != NULL && set_flags(ends[0]) && set_flags(ends[1]) &&
-        stdio_bus_event_loop_add(hub->bus->loop, ends[0], STDIO_BUS_EVENT_READ, socket_ready,
-                                 link) == STDIO_BUS_OK) {
-        link->fd = ends[0];
-        link->interest = STDIO_BUS_EVENT_READ;
+        link_attach(link, ends[0]) == STDIO_BUS_OK) {
         *fd = ends[1];
         return link;
     }
@@ -362,12 +370,6 @@ struct nats_link *link_create(struct nats_hub *hub, int *fd)
         link_drop(link);
     errno = error;
     return NULL;
-}
-
-static void start_tick(struct nats_hub *hub)
-{
-    if (!timer_started(&hub->links.tick))
-        stdio_bus_event_loop_start_timer(hub->bus->loop, &hub->links.tick, NODES_TICK_MS);
 }
 
 void link_open(struct nats_link *link)
@@ -383,7 +385,7 @@ void link_open(struct nats_link *link)
     head.reply = slice_of_text(node_subject(reply, link->hub, link->hub->links.id, link->number));
     whole.payload = node_address_write(address, link->hub, link->number);
     node_send(link->hub, &head, &whole);
-    start_tick(link->hub);
+    nodes_start_tick(link->hub);
 }
 
 void link_join(struct nats_link *link, struct nats_node *node, uint64_t peer_number)
@@ -393,6 +395,6 @@ void link_join(struct nats_link *link, struct nats_node *node, uint64_t peer_num
     link->peer_number = peer_number;
     node->heard_ms = now_ms(link);
     list_append(&node->links, &link->in_node);
-    start_tick(link->hub);
+    nodes_start_tick(link->hub);
     go_on(link);
 }

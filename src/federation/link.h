@@ -39,6 +39,12 @@ struct nats_link {
     struct stdio_bus_event_deferred deferred;
 };
 
+/* A link of this number without a socket. NULL if out of memory. */
+struct nats_link *link_new(struct nats_hub *hub, uint64_t number);
+
+/* The link has the socket, or an error is in errno. */
+int link_attach(struct nats_link *link, int fd);
+
 /* A new link with one end of a pair of sockets; *fd is the other one, the caller's. NULL with
  * errno. */
 struct nats_link *link_create(struct nats_hub *hub, int *fd);

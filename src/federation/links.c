@@ -19,6 +19,11 @@
 #define OPEN_TRIES 4
 #define CONTEXT "nats"
 
+static const char *prefix_of(const struct nats_hub *hub)
+{
+    return hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
+}
+
 static bool has_number(const void *item, const void *key)
 {
     const struct nats_link *link = item;
@@ -80,7 +85,7 @@ static void tick(void *user_data)
         is_opening |= list_linked(&link->in_all) && link->state == LINK_OPENING;
     }
     if (is_opening || !list_empty(&links->nodes))
-        stdio_bus_event_loop_start_timer(hub->bus->loop, &links->tick, NODES_TICK_MS);
+        nodes_start_tick(hub);
 }
 
 /* --- the connection to NATS --- */
@@ -429,42 +434,57 @@ static void free_remote(struct nats_remote *remote)
     free(remote);
 }
 
-const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_config *config)
+struct nats_remote *nats_links_remote(struct nats_hub *hub, struct slice id)
 {
-    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
-    size_t size = strlen(prefix) + strlen(config->id) + sizeof ".open.";
+    size_t size = strlen(prefix_of(hub)) + id.len + sizeof ".open.";
     struct list_node *node, *following;
     struct nats_remote *remote;
 
     list_each(&hub->links.remotes, node, following) {
         remote = list_entry(node, struct nats_remote, link);
-        if (strcmp(remote->id, config->id) == 0)
-            return &remote->dialer;
+        if (slice_is(id, remote->id))
+            return remote;
     }
     remote = calloc(1, sizeof *remote);
     if (remote == NULL)
         return NULL;
-    remote->id = slice_copy(slice_of_text(config->id));
+    remote->id = slice_copy(id);
     remote->subject = malloc(size);
     if (remote->id == NULL || remote->subject == NULL) {
         free_remote(remote);
         return NULL;
     }
-    snprintf(remote->subject, size, "%s.open.%s", prefix, config->id);
+    snprintf(remote->subject, size, "%s.open.%s", prefix_of(hub), remote->id);
     snprintf(remote->reason, sizeof remote->reason, "the link has ended");
     remote->hub = hub;
     remote->dialer = (struct dialer){.dial = dial, .reason = reason_of, .user_data = remote};
     list_append(&hub->links.remotes, &remote->link);
-    return &remote->dialer;
+    return remote;
+}
+
+const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_config *config)
+{
+    struct nats_remote *remote = nats_links_remote(hub, slice_of_text(config->id));
+
+    return remote != NULL ? &remote->dialer : NULL;
 }
 
 /* --- all of them --- */
 
+static size_t inbox_size(const struct nats_hub *hub)
+{
+    return strlen(prefix_of(hub)) + NATS_NODE_ID_LEN + sizeof ".node..*";
+}
+
+void nats_links_name(struct nats_hub *hub)
+{
+    snprintf(hub->links.inbox_subject, inbox_size(hub), "%s.node.%s.*", prefix_of(hub),
+             hub->links.id);
+}
+
 int nats_links_create(struct nats_hub *hub)
 {
     struct nats_links *links = &hub->links;
-    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
-    size_t size = strlen(prefix) + NATS_NODE_ID_LEN + sizeof ".node..*";
     uint64_t id = siphash(&hub->broker.random, "node", 4);
 
     list_init(&links->all);
@@ -472,10 +492,10 @@ int nats_links_create(struct nats_hub *hub)
     list_init(&links->remotes);
     timer_init(&links->tick, tick, hub);
     snprintf(links->id, sizeof links->id, "%016llx", (unsigned long long)id);
-    links->inbox_subject = malloc(size);
+    links->inbox_subject = malloc(inbox_size(hub));
     if (links->inbox_subject == NULL)
         return STDIO_BUS_ERR;
-    snprintf(links->inbox_subject, size, "%s.node.%s.*", prefix, links->id);
+    nats_links_name(hub);
     links->inbox.subject = links->inbox_subject;
     links->inbox.message = came;
     links->watcher = (struct broker_watcher){.ready = connected, .lost = lost, .drained = drained};
@@ -487,17 +507,6 @@ void nats_links_start(struct nats_hub *hub)
 {
     if (broker_subscribe(&hub->broker, &hub->links.inbox) != STDIO_BUS_OK)
         log_error(hub->bus->log, CONTEXT, "out of memory: there are no links to other nodes");
-}
-
-bool nats_links_any(const struct nats_hub *hub)
-{
-    struct list_node *node, *following;
-
-    list_each(&hub->links.all, node, following) {
-        if (list_entry(node, struct nats_link, in_all)->state != LINK_IDLE)
-            return true;
-    }
-    return false;
 }
 
 void nats_links_end(struct nats_hub *hub, const char *reason)

@@ -30,7 +30,11 @@ const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_c
  * link. */
 void nats_link_asked(struct nats_subscription *subscription, const struct nats_frame *frame);
 
-/* Whether a link is open, or is being opened. */
-bool nats_links_any(const struct nats_hub *hub);
+/* The pool of this id of other nodes, created if need be; for as long as the hub lives. NULL if out
+ * of memory. */
+struct nats_remote *nats_links_remote(struct nats_hub *hub, struct slice id);
+
+/* Writes the subject of the inbox, after the id of this node has changed. */
+void nats_links_name(struct nats_hub *hub);
 
 #endif

@@ -145,6 +145,12 @@ struct nats_node *nodes_get(struct nats_hub *hub, const struct node_address *add
     return node;
 }
 
+void nodes_start_tick(struct nats_hub *hub)
+{
+    if (!timer_started(&hub->links.tick))
+        stdio_bus_event_loop_start_timer(hub->bus->loop, &hub->links.tick, NODES_TICK_MS);
+}
+
 void nodes_release(struct nats_node *node)
 {
     if (!list_empty(&node->links))

@@ -45,6 +45,9 @@ struct nats_node *nodes_get(struct nats_hub *hub, const struct node_address *add
 /* The node, or NULL. */
 struct nats_node *nodes_find(const struct nats_hub *hub, const char *id);
 
+/* From now on links and nodes are looked at each second, while there is one. */
+void nodes_start_tick(struct nats_hub *hub);
+
 /* Frees the node if it has no link. */
 void nodes_release(struct nats_node *node);
 

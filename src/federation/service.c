@@ -13,6 +13,7 @@
 #include "federation/calls.h"
 #include "federation/exports.h"
 #include "federation/links.h"
+#include "federation/links_archive.h"
 #include "federation/presence.h"
 #include "router/router_archive.h"
 #include "transport/origin.h"
@@ -195,6 +196,7 @@ static void archive_rest(void *state, struct router_archive *archive)
     ARCHIVE_INTEGER(archive->archive, hub->requests);
     ARCHIVE_INTEGER(archive->archive, hub->broker.counters.connections);
     ARCHIVE_INTEGER(archive->archive, hub->broker.counters.lost);
+    nats_links_archive(archive->archive, hub);
     if (archive_loads(archive->archive))
         start(hub);
 }
@@ -202,11 +204,6 @@ static void archive_rest(void *state, struct router_archive *archive)
 static const struct dialer *dialer(void *state, const struct pool_config *config)
 {
     return nats_links_dialer(state, config);
-}
-
-static const char *unsaved(const void *state)
-{
-    return nats_links_any(state) ? "there are links to other nodes" : NULL;
 }
 
 const struct service nats_service = {
@@ -227,5 +224,4 @@ const struct service nats_service = {
     .archive_sessions = ARCHIVE_OP(archive_calls),
     .archive = ARCHIVE_OP(archive_rest),
     .dialer = dialer,
-    .unsaved = unsaved,
 };

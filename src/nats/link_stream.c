@@ -273,3 +273,37 @@ void link_stream_free(struct link_stream *stream)
     free(stream->pending.data);
     stream->kept = stream->pending = (struct link_bytes){.data = NULL};
 }
+
+/* --- the archive --- */
+
+static void archive_bytes_in_order(struct archive *archive, struct link_bytes *bytes)
+{
+    struct slice text = slice_of(NULL, 0);
+
+    if (bytes->len > 0)
+        text = slice_of(bytes->data + bytes->start, bytes->len);
+    text = archive_slice(archive, text);
+    if (!archive_loads(archive) || text.len == 0 ||
+        !archive_made(archive, make_room(bytes, text.len)))
+        return;
+    memcpy(bytes->data, text.data, text.len);
+    bytes->len = text.len;
+}
+
+void link_stream_archive(struct archive *archive, struct link_stream *stream)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct link_stream, acked, sent, limit, received, taken, said_received,
+                         said_limit),
+        ARCHIVE_FLAGS(struct link_stream, ends, end_sent, end_acked, has_ended, asks),
+    };
+
+    ARCHIVE_FIELDS(archive, stream, fields);
+    archive_bytes_in_order(archive, &stream->kept);
+    archive_bytes_in_order(archive, &stream->pending);
+    archive_expect(archive,
+                   stream->sent >= stream->acked &&
+                       stream->sent - stream->acked <= stream->kept.len &&
+                       stream->received - stream->taken == stream->pending.len,
+                   "the positions of a link do not fit its bytes");
+}

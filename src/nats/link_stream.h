@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/archive.h"
 #include "base/slice.h"
 
 #define LINK_WINDOW 262144u /* bytes of one direction that are on their way, or not taken yet */
@@ -126,5 +127,8 @@ bool link_stream_is_over(const struct link_stream *stream);
 
 /* Frees what is kept. */
 void link_stream_free(struct link_stream *stream);
+
+/* Saves it in an archive, or loads it into a zeroed one. */
+void link_stream_archive(struct archive *archive, struct link_stream *stream);
 
 #endif

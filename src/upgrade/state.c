@@ -102,8 +102,8 @@ static void archive_identity(struct archive *archive, struct stdio_bus *bus, str
     archive_mark(archive, "client");
     ARCHIVE_FIELDS(archive, client, fields);
     listeners_archive_one(archive, bus, &client->listener);
-    archive_expect(archive, client->on_stdio == (client->listener == NULL),
-                   "a client has no listener");
+    archive_expect(archive, !client->on_stdio || client->listener == NULL,
+                   "the client on stdin has a listener");
 }
 
 /* Any other client. One that has half closed has another timer. */
@@ -116,8 +116,9 @@ static void archive_messages(struct archive *archive, struct stdio_bus *bus, str
 
     archive_flag(archive, &half_closed);
     ARCHIVE_ENUM(archive, stage, GATE_FIRST);
-    archive_expect(archive, !client->on_stdio || stage == GATE_PASSED || stage == GATE_REFUSED,
-                   "the client on stdin is at a gate");
+    archive_expect(archive,
+                   client->listener != NULL || stage == GATE_PASSED || stage == GATE_REFUSED,
+                   "a client without a listener is at a gate");
     if (!archive_ok(archive))
         return;
     if (half_closed && !archive->saves)

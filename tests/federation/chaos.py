@@ -2,8 +2,8 @@
 """chaos.py STDIO_BUS TEST_WORKER [--seconds N] [--seed N] [--clients N]: many machines that fail.
 
 Two nats-servers in a cluster and three daemons, each in a network namespace of its own. Daemon a
-has clients and remote pools; b and c export the pools. At random they are killed, stopped, and
-their cables are cut or slowed. Each request is to be answered or refused once, an answer is to be
+has clients and remote pools; b and c export the pools. At random they are killed, stopped or
+upgraded in place, and their cables are cut or slowed. Each request is to be answered or refused once, an answer is to be
 the client's own, a session is to be on one node at a time, a publication arrives once at most, and
 when all is well again, clients are served within 5 s. Prints what happened, and each violation.
 
@@ -342,7 +342,9 @@ async def misfortune(fleet, dice, ledger, seconds):
     pending = []
     while time.monotonic() < end:
         machine = dice.choice([*fleet.brokers, fleet.nodes['b'], fleet.nodes['c']])
-        act = dice.choice(['kill', 'kill', 'stop', 'cut', 'slow'])
+        act = dice.choice(['kill', 'kill', 'stop', 'cut', 'slow', 'upgrade'])
+        if act == 'upgrade':
+            machine = fleet.nodes[dice.choice('abc')]
         ledger.count(f'{act} {machine.name}')
         print(f'{time.strftime("%T")} {act} {machine.name}', flush=True)
         after = dice.random() * 4
@@ -351,6 +353,8 @@ async def misfortune(fleet, dice, ledger, seconds):
         elif act == 'stop' and machine.process is not None:
             machine.signal(signal.SIGSTOP)
             after = STOPPED_S
+        elif act == 'upgrade' and machine.process is not None and not machine.stopped:
+            machine.signal(signal.SIGUSR2)
         elif act == 'cut':
             machine.cable(is_cut=True)
         elif act == 'slow':

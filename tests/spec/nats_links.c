@@ -231,6 +231,35 @@ TEST(nats_links_are_opened_in_any_order)
     broker_expect_letter(&broker, LINK_ACCEPT, "back.6", NULL);
 }
 
+/* With an answer that the other end has not got yet. */
+TEST(nats_link_survives_an_upgrade)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct letter letter;
+    const char *there;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    there = open_link(&broker);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(ECHO_LINE));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":1,");
+    daemon_upgrade(daemon);
+    broker_begin(&broker);
+    letter = broker_expect_letter(&broker, LINK_RESUME, HERE, NULL);
+    ck_assert_uint_eq(letter.message.received, strlen(ECHO_LINE));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":1,");
+    ck_assert_uint_eq(letter.message.position, 0);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .position = strlen(ECHO_LINE),
+            .received = letter.message.payload.len, .limit = LINK_WINDOW,
+            .payload = slice_of_text("{\"id\":2,\"method\":\"echo\"}\n"));
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":2,");
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_CLOSE, .payload = slice_of_text("stop"));
+    daemon_wait_log(daemon, "disconnected: ");
+}
+
 /* Signs of life come each second where there is a link. A node that gives none is gone. */
 TEST(nats_node_is_silent)
 {
@@ -291,6 +320,44 @@ TEST(nats_remote_pool_answers)
     letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
     DELIVER(&broker, "3", here, "", .kind = LINK_CLOSE, .payload = slice_of_text("stop"));
     client_error(client, "2", -32000, "worker exited");
+}
+
+/* A request in flight is answered after the upgrade. A link that is not open yet is opened. */
+TEST(nats_remote_pool_survives_an_upgrade)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *client;
+    struct letter letter;
+    const char *line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}\n", *here;
+
+    broker_listen(&broker);
+    daemon = START(.config = REMOTE(""));
+    begin_remote(&broker);
+    daemon_upgrade(daemon);
+    begin_remote(&broker);
+    client = client_connect(daemon);
+    client_request(client, "1", NULL, "x", NULL);
+    letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    here = letter.reply;
+    daemon_upgrade(daemon);
+    begin_remote(&broker);
+    letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    ck_assert_str_eq(letter.reply, here);
+    DELIVER(&broker, "3", here, "", .kind = LINK_ACCEPT, .payload = slice_of_text(OTHER " 7 far"));
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    daemon_upgrade(daemon);
+    begin_remote(&broker);
+    letter = broker_expect_letter(&broker, LINK_RESUME, HERE, NULL);
+    letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    DELIVER(&broker, "3", here, "", .kind = LINK_DATA, .received = letter.message.payload.len,
+            .limit = 2 * LINK_WINDOW, .payload = slice_of_text(line));
+    ck_assert(span_is(client_result(client, "1"), "5"));
+    DELIVER(&broker, "3", here, "", .kind = LINK_CLOSE, .payload = slice_of_text("stop"));
+    daemon_wait_log(daemon, "restarting in");
+    client_request(client, "2", NULL, "x", NULL);
+    letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    ck_assert_str_ne(letter.reply, here);
 }
 
 /* The node that was asked is stopped: the request is repeated, and the second answer refused. */
