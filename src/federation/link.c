@@ -177,23 +177,44 @@ static void socket_ended(struct nats_link *link)
         link_drop(link);
 }
 
+/* The other end of the pair is this daemon's: that it is closed, is in the log. */
+static void socket_failed(struct nats_link *link)
+{
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+        return;
+    if (errno != EPIPE && errno != ECONNRESET)
+        log_warn(link->hub->bus->log, CONTEXT, "link %llu: %s", (unsigned long long)link->number,
+                 strerror(errno));
+    socket_ended(link);
+}
+
+static void lack_memory(struct nats_link *link)
+{
+    log_repeated(link->hub->bus->log, LOG_LEVEL_ERROR, CONTEXT, slice_of_text("links"),
+                 "out of memory: bytes of link %llu have to wait",
+                 (unsigned long long)link->number);
+}
+
 static void read_socket(struct nats_link *link)
 {
     size_t len = READ_MAX;
     char *to = link_stream_reserve(&link->stream, &len);
     ssize_t got;
 
-    if (to == NULL)
-        return; /* without memory, the next round tries it again */
+    if (to == NULL) {
+        if (len > 0)
+            lack_memory(link); /* the next round tries it again */
+        return;
+    }
     got = read(link->fd, to, len);
     link_stream_add(&link->stream, got > 0 ? (size_t)got : 0);
     if (got == 0 && link->state == LINK_IDLE)
         link_drop(link);
     else if (got == 0)
         link_stream_end(&link->stream);
-    else if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        socket_ended(link);
-    else if (got > 0 && link->state == LINK_IDLE)
+    else if (got < 0)
+        socket_failed(link);
+    else if (link->state == LINK_IDLE)
         link_open(link);
 }
 
@@ -212,12 +233,13 @@ static void write_socket(struct nats_link *link)
         written = write(link->fd, pending.data, pending.len);
     if (written > 0)
         link_stream_taken(&link->stream, (size_t)written);
-    if (written < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-        socket_ended(link);
+    if (written < 0) {
+        socket_failed(link);
     } else if (link->stream.has_ended && !link->is_shut &&
                link_stream_pending(&link->stream).len == 0) {
         link->is_shut = true;
-        (void)shutdown(link->fd, SHUT_WR);
+        if (shutdown(link->fd, SHUT_WR) != 0)
+            socket_failed(link);
     }
 }
 
@@ -262,6 +284,8 @@ void link_came(struct nats_link *link, const struct link_message *message)
         link_break(link, "a message that cannot be of this link");
         return;
     }
+    if (verdict == LINK_NO_MEMORY)
+        lack_memory(link); /* the bytes come once more */
     if (verdict == LINK_MISSING)
         send_positions(link, LINK_RESUME);
     if (message->kind == LINK_RESUME) {

@@ -3,9 +3,10 @@
 
 Two nats-servers in a cluster and three daemons, each in a network namespace of its own. Daemon a
 has clients and remote pools; b and c export the pools. At random they are killed, stopped or
-upgraded in place, and their cables are cut or slowed. Each request is to be answered or refused once, an answer is to be
-the client's own, a session is to be on one node at a time, a publication arrives once at most, and
-when all is well again, clients are served within 5 s. Prints what happened, and each violation.
+upgraded in place, and their cables are cut or slowed. Each request is to be answered or refused
+once, an answer is to be the client's own, a session is to be on one node at a time, a publication
+arrives once at most, and when all is well again, clients are served within 5 s. Prints what
+happened, and each violation.
 
 Needs root, ip, tc and nats-server; without one of them it says so and exits with 77.
 """
