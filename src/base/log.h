@@ -51,7 +51,7 @@ enum log_output {
     LOG_CALLS      /* a call for each line */
 };
 
-/* Writes as writev does, whose errors it has. */
+/* A function that writes the pieces, and fails as writev does. */
 typedef ssize_t writev_fn(int fd, const struct iovec *pieces, int count);
 
 /* Gets a line: "[worker=2 pid=71] text", without a newline, printable. */

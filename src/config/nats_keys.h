@@ -15,6 +15,12 @@ struct nats_config {
     char *node, *prefix, *user, *password_file, *token_file; /* NULL: not set */
 };
 
+/* What all subjects begin with. */
+static inline const char *nats_config_prefix(const struct nats_config *config)
+{
+    return config->prefix != NULL ? config->prefix : NATS_PREFIX_DEFAULT;
+}
+
 /* The table of the object. */
 extern const struct key_table nats_keys;
 

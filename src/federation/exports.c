@@ -39,7 +39,7 @@ static struct nats_export *find_export(const struct nats_hub *hub, const char *i
 
 static struct nats_export *make_export(struct nats_hub *hub, const char *id)
 {
-    const char *prefix = hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
+    const char *prefix = nats_config_prefix(&hub->config);
     size_t size = strlen(prefix) + strlen(id) + sizeof ".rpc.";
     struct nats_export *export = calloc(1, sizeof *export);
 

@@ -19,11 +19,6 @@
 #define OPEN_TRIES 4
 #define CONTEXT "nats"
 
-static const char *prefix_of(const struct nats_hub *hub)
-{
-    return hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
-}
-
 static bool has_number(const void *item, const void *key)
 {
     const struct nats_link *link = item;
@@ -201,7 +196,7 @@ static void unreachable(struct nats_link *link)
     link_cut(link, text);
 }
 
-/* A message for an end that is not there: the sender is told, if the message says who that is. */
+/* A message for a link that is not there: the sender gets CLOSE, if the message names it. */
 static void stray(struct nats_hub *hub, const struct link_message *message)
 {
     struct node_address address;
@@ -269,7 +264,7 @@ static void came(struct nats_subscription *subscription, const struct nats_frame
 
 /* --- serving --- */
 
-/* An exclusive pool whose workers are all taken would let the client wait. */
+/* A client of an exclusive pool would wait while all workers are taken. */
 static bool has_room(const struct group *group)
 {
     if (group->mode.clients != CLIENTS_EXCLUSIVE)
@@ -436,7 +431,7 @@ static void free_remote(struct nats_remote *remote)
 
 struct nats_remote *nats_links_remote(struct nats_hub *hub, struct slice id)
 {
-    size_t size = strlen(prefix_of(hub)) + id.len + sizeof ".open.";
+    size_t size = strlen(nats_config_prefix(&hub->config)) + id.len + sizeof ".open.";
     struct list_node *node, *following;
     struct nats_remote *remote;
 
@@ -454,7 +449,7 @@ struct nats_remote *nats_links_remote(struct nats_hub *hub, struct slice id)
         free_remote(remote);
         return NULL;
     }
-    snprintf(remote->subject, size, "%s.open.%s", prefix_of(hub), remote->id);
+    snprintf(remote->subject, size, "%s.open.%s", nats_config_prefix(&hub->config), remote->id);
     snprintf(remote->reason, sizeof remote->reason, "the link has ended");
     remote->hub = hub;
     remote->dialer = (struct dialer){.dial = dial, .reason = reason_of, .user_data = remote};
@@ -473,13 +468,13 @@ const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_c
 
 static size_t inbox_size(const struct nats_hub *hub)
 {
-    return strlen(prefix_of(hub)) + NATS_NODE_ID_LEN + sizeof ".node..*";
+    return strlen(nats_config_prefix(&hub->config)) + NATS_NODE_ID_LEN + sizeof ".node..*";
 }
 
 void nats_links_name(struct nats_hub *hub)
 {
-    snprintf(hub->links.inbox_subject, inbox_size(hub), "%s.node.%s.*", prefix_of(hub),
-             hub->links.id);
+    snprintf(hub->links.inbox_subject, inbox_size(hub), "%s.node.%s.*",
+             nats_config_prefix(&hub->config), hub->links.id);
 }
 
 int nats_links_create(struct nats_hub *hub)

@@ -10,11 +10,6 @@
 
 /* --- addresses --- */
 
-static const char *prefix_of(const struct nats_hub *hub)
-{
-    return hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
-}
-
 static bool read_number(uint64_t *number, struct slice text)
 {
     *number = 0;
@@ -80,7 +75,7 @@ struct slice node_address_write(char to[NODES_ADDRESS_MAX], const struct nats_hu
 const char *node_subject(char to[NODES_SUBJECT_MAX], const struct nats_hub *hub, const char *id,
                          uint64_t number)
 {
-    snprintf(to, NODES_SUBJECT_MAX, "%s.node.%s.%llu", prefix_of(hub), id,
+    snprintf(to, NODES_SUBJECT_MAX, "%s.node.%s.%llu", nats_config_prefix(&hub->config), id,
              (unsigned long long)number);
     return to;
 }

@@ -54,7 +54,7 @@ void nodes_release(struct nats_node *node);
 /* The name in the log. */
 const char *node_name(const struct nats_node *node);
 
-/* A sign of life, or GONE. Returns the node whose links have ended by that, or NULL. */
+/* Takes a sign of life, or GONE. Returns the node whose links have ended with it, or NULL. */
 struct nats_node *nodes_heard(struct nats_hub *hub, const struct link_message *message);
 
 #endif

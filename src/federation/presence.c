@@ -26,11 +26,6 @@ struct seen_node {
     int64_t up_ms, heard_ms, round_trip_us;
 };
 
-static const char *prefix_of(const struct nats_hub *hub)
-{
-    return hub->config.prefix != NULL ? hub->config.prefix : NATS_PREFIX_DEFAULT;
-}
-
 static void remove_node(struct nats_presence *presence, struct seen_node *node)
 {
     list_remove(&node->link);
@@ -64,11 +59,11 @@ static void ask(struct nats_hub *hub)
 {
     char subject[PRESENCE_SUBJECT_MAX], reply[PRESENCE_SUBJECT_MAX];
     const struct nats_head head = {
-        .subject = slice_of(subject,
-                            (size_t)snprintf(subject, sizeof subject, "%s.nodes", prefix_of(hub))),
+        .subject = slice_of(subject, (size_t)snprintf(subject, sizeof subject, "%s.nodes",
+                                                      nats_config_prefix(&hub->config))),
         .reply = slice_of(reply, (size_t)snprintf(reply, sizeof reply, "%s.nodes.%s.%" PRIx64,
-                                                  prefix_of(hub), hub->presence.id,
-                                                  (uint64_t)clock_now_us()))};
+                                                  nats_config_prefix(&hub->config),
+                                                  hub->presence.id, (uint64_t)clock_now_us()))};
 
     if (broker_is_ready(&hub->broker) &&
         broker_send(&hub->broker, &head, slice_of("", 0)) != STDIO_BUS_OK)
@@ -247,9 +242,10 @@ void presence_start(struct nats_hub *hub)
     list_init(&presence->nodes);
     snprintf(presence->id, sizeof presence->id, "%016" PRIx64,
              siphash(&hub->broker.random, "presence", 8));
-    snprintf(presence->subject, sizeof presence->subject, "%s.nodes", prefix_of(hub));
-    snprintf(presence->answers, sizeof presence->answers, "%s.nodes.%s.*", prefix_of(hub),
-             presence->id);
+    snprintf(presence->subject, sizeof presence->subject, "%s.nodes",
+             nats_config_prefix(&hub->config));
+    snprintf(presence->answers, sizeof presence->answers, "%s.nodes.%s.*",
+             nats_config_prefix(&hub->config), presence->id);
     presence->watcher.ready = ready;
     presence->watcher.lost = lost;
     broker_watch(&hub->broker, &presence->watcher);

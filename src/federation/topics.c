@@ -38,7 +38,7 @@ struct nats_topics {
     struct rmp_broker *broker; /* the topic bus; NULL: there is none */
     struct rmp_rules rules;
     struct rmp_observer observer;
-    const struct rmp_peer *imported; /* whose publication has come from NATS; NULL: none now */
+    const struct rmp_peer *imported; /* the publisher of a publication of NATS; NULL: none now */
     uint64_t id;                     /* of this daemon: it knows its own messages by it */
     struct topics_metrics metrics;
 };
@@ -67,9 +67,7 @@ static bool is_carried(struct slice topic)
 static struct slice write_subject(char to[SUBJECT_SIZE], const struct nats_topics *topics,
                                   struct slice topic)
 {
-    const char *prefix = topics->hub->config.prefix;
-    int len = snprintf(to, SUBJECT_SIZE, "%s.topic.",
-                       prefix != NULL ? prefix : NATS_PREFIX_DEFAULT);
+    int len = snprintf(to, SUBJECT_SIZE, "%s.topic.", nats_config_prefix(&topics->hub->config));
     size_t end = (size_t)len + nats_write_name(to + len, topic);
 
     to[end] = '\0';
