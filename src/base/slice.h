@@ -41,6 +41,23 @@ static inline bool slice_is(struct slice slice, const char *text)
     return slice_equal(slice, slice_of_text(text));
 }
 
+static inline bool slice_is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* Without the spaces and tabs around. */
+static inline struct slice slice_trim(struct slice text)
+{
+    while (text.len > 0 && slice_is_blank(text.data[0])) {
+        text.data++;
+        text.len--;
+    }
+    while (text.len > 0 && slice_is_blank(text.data[text.len - 1]))
+        text.len--;
+    return text;
+}
+
 /* A copy with a NUL after it, to be freed; of no bytes "". NULL: out of memory. */
 char *slice_copy(struct slice slice);
 

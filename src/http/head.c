@@ -38,22 +38,6 @@ int http_hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-struct slice http_trim(struct slice text)
-{
-    while (text.len > 0 && is_blank(text.data[0])) {
-        text.data++;
-        text.len--;
-    }
-    while (text.len > 0 && is_blank(text.data[text.len - 1]))
-        text.len--;
-    return text;
-}
-
 bool http_word_is(struct slice text, const char *lower)
 {
     size_t i;
@@ -328,7 +312,7 @@ struct slice http_take_until(struct slice *rest, char separator)
 {
     const char *end = rest->len > 0 ? memchr(rest->data, separator, rest->len) : NULL;
     size_t len = end != NULL ? (size_t)(end - rest->data) : rest->len;
-    struct slice part = http_trim(slice_of(rest->data, len));
+    struct slice part = slice_trim(slice_of(rest->data, len));
 
     *rest = end != NULL ? slice_of(end + 1, rest->len - len - 1) : slice_of(NULL, 0);
     return part;
@@ -341,7 +325,7 @@ static size_t loose_name_len(struct slice line)
 
     while (len < line.len && line.data[len] != ':' && line.data[len] != '\n')
         len++;
-    return len > 0 && is_blank(line.data[0]) ? 0 : len;
+    return len > 0 && slice_is_blank(line.data[0]) ? 0 : len;
 }
 
 size_t http_field_line_read(struct slice rest, bool loose, struct slice *name, struct slice *value)
@@ -364,8 +348,8 @@ size_t http_field_line_read(struct slice rest, bool loose, struct slice *name, s
         return 0;
     *name = slice_of(rest.data, name_len);
     if (loose)
-        *name = http_trim(*name);
-    *value = http_trim(slice_of(rest.data + name_len + 1, end - name_len - 1));
+        *name = slice_trim(*name);
+    *value = slice_trim(slice_of(rest.data + name_len + 1, end - name_len - 1));
     return len + 1;
 }
 
@@ -424,7 +408,7 @@ static int read_coding(struct http_head *head, struct slice value, const char **
         return refuse_head(400, problem, "Transfer-Encoding in HTTP/1.0 or beside Content-Length");
     while (start > 0 && value.data[start - 1] != ',')
         start--;
-    if (!http_word_is(http_trim(slice_of(value.data + start, value.len - start)), "chunked"))
+    if (!http_word_is(slice_trim(slice_of(value.data + start, value.len - start)), "chunked"))
         return refuse_head(400, problem, "Transfer-Encoding does not end with chunked");
     if (start > 0)
         return refuse_head(501, problem, "a Transfer-Encoding beside chunked");
@@ -539,7 +523,7 @@ bool http_head_next_member(const struct http_head *head, struct slice bytes, enu
     for (;;) {
         size_t len = member_len(slice_of(bytes.data + *at, bytes.len - *at));
 
-        *member = http_trim(slice_of(bytes.data + *at, len));
+        *member = slice_trim(slice_of(bytes.data + *at, len));
         *at += len;
         if (bytes.data[*at] == ',')
             ++*at;

@@ -30,9 +30,6 @@ static inline bool http_is_digit(char c)
 /* The value of a hexadecimal digit, or -1. */
 int http_hex_value(char c);
 
-/* Without the spaces and tabs around. */
-struct slice http_trim(struct slice text);
-
 /* Compares without the case of ASCII letters; `lower` is in lower case. */
 bool http_word_is(struct slice text, const char *lower);
 

@@ -93,7 +93,7 @@ static bool read_status_line(struct http_response_reader *reader, struct slice l
     reader->keep_alive = at[0] != '0' || has_word(reader, "connection", "keep-alive");
     if (has_word(reader, "connection", "close"))
         reader->keep_alive = false;
-    reader->reason = http_trim(slice_of(at + 5, line.len - len - 5));
+    reader->reason = slice_trim(slice_of(at + 5, line.len - len - 5));
     return reader->status >= 100;
 }
 
@@ -171,7 +171,7 @@ static enum http_response_status end_head(struct http_response_reader *reader)
     struct slice line = http_take_until(&rest, '\n');
 
     if (line.len > 0 && line.data[line.len - 1] == '\r')
-        line = http_trim(slice_of(line.data, line.len - 1));
+        line = slice_trim(slice_of(line.data, line.len - 1));
     reader->fields_start = (uint32_t)(reader->head_len - rest.len);
     if (!read_status_line(reader, line) || !fields_are_good(reader))
         return malformed_response(reader, "no head of an HTTP/1.1 response");

@@ -13,11 +13,6 @@
 
 /* --- control lines --- */
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
 /* Splits the text at white space. Returns the number of words; WORDS_MAX + 1: too many. */
 static size_t split(struct slice words[WORDS_MAX], struct slice text)
 {
@@ -26,14 +21,14 @@ static size_t split(struct slice words[WORDS_MAX], struct slice text)
     for (;;) {
         size_t start;
 
-        while (at < text.len && is_blank(text.data[at]))
+        while (at < text.len && slice_is_blank(text.data[at]))
             at++;
         if (at == text.len)
             return count;
         if (count == WORDS_MAX)
             return WORDS_MAX + 1;
         start = at;
-        while (at < text.len && !is_blank(text.data[at]))
+        while (at < text.len && !slice_is_blank(text.data[at]))
             at++;
         words[count++] = slice_of(text.data + start, at - start);
     }
@@ -78,11 +73,12 @@ static const char *read_message(struct nats_line *line, struct slice text)
 
 static struct slice without_quotes(struct slice text)
 {
-    while (text.len > 0 && (is_blank(text.data[0]) || text.data[0] == '\'')) {
+    while (text.len > 0 && (slice_is_blank(text.data[0]) || text.data[0] == '\'')) {
         text.data++;
         text.len--;
     }
-    while (text.len > 0 && (is_blank(text.data[text.len - 1]) || text.data[text.len - 1] == '\''))
+    while (text.len > 0 &&
+           (slice_is_blank(text.data[text.len - 1]) || text.data[text.len - 1] == '\''))
         text.len--;
     return text;
 }
@@ -113,7 +109,7 @@ const char *nats_line_read(struct nats_line *line, struct slice text)
     size_t len = 0;
 
     *line = (struct nats_line){.kind = NATS_INFO};
-    while (len < text.len && !is_blank(text.data[len]))
+    while (len < text.len && !slice_is_blank(text.data[len]))
         len++;
     for (size_t kind = 0; kind < sizeof names / sizeof names[0]; kind++) {
         if (!is_word(slice_of(text.data, len), names[kind]))
@@ -150,17 +146,6 @@ bool nats_no_responders(struct slice headers)
     return headers.len >= sizeof line - 1 && memcmp(headers.data, line, sizeof line - 1) == 0;
 }
 
-static struct slice without_blanks(struct slice text)
-{
-    while (text.len > 0 && is_blank(text.data[0])) {
-        text.data++;
-        text.len--;
-    }
-    while (text.len > 0 && is_blank(text.data[text.len - 1]))
-        text.len--;
-    return text;
-}
-
 struct slice nats_header(struct slice headers, const char *name)
 {
     size_t name_len = strlen(name);
@@ -173,7 +158,7 @@ struct slice nats_header(struct slice headers, const char *name)
         len -= len > 0 && headers.data[len - 1] == '\r';
         if (len > name_len && headers.data[name_len] == ':' &&
             memcmp(headers.data, name, name_len) == 0)
-            return without_blanks(slice_of(headers.data + name_len + 1, len - name_len - 1));
+            return slice_trim(slice_of(headers.data + name_len + 1, len - name_len - 1));
         headers = slice_of(headers.data + taken, headers.len - taken);
     }
     return slice_of(NULL, 0);

@@ -206,7 +206,7 @@ static bool is_json(struct slice type)
     end = memchr(type.data, ';', type.len);
     if (end != NULL)
         type.len = (size_t)(end - type.data);
-    return http_word_is(http_trim(type), "application/json");
+    return http_word_is(slice_trim(type), "application/json");
 }
 
 static void take_post(struct http_exchange *http, struct slice head, struct slice session_id,
