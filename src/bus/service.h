@@ -161,8 +161,8 @@ struct service {
     /* Answers a look that is for it. False: it is not. */
     bool (*show)(void *state, const struct web_look *look, struct web_view *view);
 
-    /* Its metrics (bus/metrics.h), and the struct of their values, which lives until the next call;
-     * without the operation it is the state. */
+    /* Its metrics (monitor/metrics.h), and the struct of their values, which lives until the next
+     * call; without the operation it is the state. */
     const struct metric *metrics;
     const void *(*measure)(void *state);
 

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bus/listeners.h"
-#include "bus/metrics.h"
 #include "control/reports.h"
 #include "control/request.h"
+#include "monitor/metrics.h"
 #include "json/message.h"
 #include "json/text.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "bus/listeners.h"
-#include "bus/metrics.h"
 #include "control/clients.h"
+#include "monitor/metrics.h"
 #include "router/router_archive.h"
 #include "json/text.h"
 

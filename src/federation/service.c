@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "bus/metrics.h"
 #include "bus/origins.h"
 #include "config/setup.h"
 #include "federation/calls.h"
@@ -15,6 +14,7 @@
 #include "federation/links.h"
 #include "federation/links_archive.h"
 #include "federation/presence.h"
+#include "monitor/metrics.h"
 #include "router/router_archive.h"
 #include "transport/origin.h"
 #include "json/text.h"

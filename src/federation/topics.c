@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "bus/metrics.h"
 #include "config/nats_keys.h"
 #include "federation/hub.h"
 #include "federation/service.h"
+#include "monitor/metrics.h"
 #include "rmp/bridge.h"
 #include "rmp/broker.h"
 #include "rmp/control.h"

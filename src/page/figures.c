@@ -3,9 +3,9 @@
 #include "page/figures.h"
 
 #include "base/clock.h"
-#include "bus/lists.h"
-#include "bus/metrics.h"
-#include "bus/status.h"
+#include "monitor/lists.h"
+#include "monitor/metrics.h"
+#include "monitor/status.h"
 #include "process/pool.h"
 
 /* Of the requests of clients. */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "bus/listeners.h"
-#include "bus/metrics.h"
+#include "monitor/metrics.h"
 #include "rmp/broker_archive.h"
 #include "router/router_archive.h"
 #include "topics/clients.h"

@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bus/gate.h"
-#include "bus/metrics.h"
 #include "bus/service.h"
 #include "bus/token_reload.h"
 #include "http/head.h"
+#include "monitor/metrics.h"
 #include "process/pool.h"
 #include "json/string.h"
 

@@ -4,7 +4,7 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/metrics.h"
+#include "monitor/metrics.h"
 #include "router/router_archive.h"
 #include "web/clients.h"
 #include "web/sessions.h"

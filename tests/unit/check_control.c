@@ -4,8 +4,8 @@
 #include "control/request.h"
 
 #include "bus/refusal.h"
-#include "bus/rows.h"
 #include "control/reports.h"
+#include "monitor/rows.h"
 #include "suite.h"
 #include "json/message.h"
 #include "json/text.h"

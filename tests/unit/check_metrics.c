@@ -1,8 +1,8 @@
 /* The text of the metrics: the format of Prometheus, and numbers that add up. */
 #include "build_config.h"
 
-#include "bus/metrics.h"
 #include "bus/service.h"
+#include "monitor/metrics.h"
 
 #include "suite.h"
 

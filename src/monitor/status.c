@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/status.h"
+#include "monitor/status.h"
 
 #include <unistd.h>
 

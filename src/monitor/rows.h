@@ -1,6 +1,6 @@
-/* The elements of the lists (bus/lists.h), as JSON. */
-#ifndef STDIO_BUS_BUS_ROWS_H
-#define STDIO_BUS_BUS_ROWS_H
+/* The elements of the lists (monitor/lists.h), as JSON. */
+#ifndef STDIO_BUS_MONITOR_ROWS_H
+#define STDIO_BUS_MONITOR_ROWS_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* The metrics of a bus, read from where they are counted. */
-#ifndef STDIO_BUS_BUS_METRICS_H
-#define STDIO_BUS_BUS_METRICS_H
+#ifndef STDIO_BUS_MONITOR_METRICS_H
+#define STDIO_BUS_MONITOR_METRICS_H
 
 #include "bus/state.h"
 #include "bus/workers.h"

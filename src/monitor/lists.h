@@ -1,6 +1,6 @@
 /* Lists of what the bus has, as JSON: for the control socket and the page. */
-#ifndef STDIO_BUS_BUS_LISTS_H
-#define STDIO_BUS_BUS_LISTS_H
+#ifndef STDIO_BUS_MONITOR_LISTS_H
+#define STDIO_BUS_MONITOR_LISTS_H
 
 #include "bus/state.h"
 #include "json/text.h"

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/metrics.h"
+#include "monitor/metrics.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

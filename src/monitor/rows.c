@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/rows.h"
+#include "monitor/rows.h"
 
 #include "json/text.h"
 

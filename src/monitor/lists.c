@@ -1,12 +1,12 @@
 #include "build_config.h"
 
-#include "bus/lists.h"
+#include "monitor/lists.h"
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/rows.h"
 #include "bus/service.h"
 #include "bus/workers.h"
+#include "monitor/rows.h"
 #include "process/pool.h"
 #include "router/affinity.h"
 #include "json/text.h"
