@@ -221,15 +221,11 @@ static void each_entry(const char *path, void (*fn)(const char *path))
         closedir(dir);
 }
 
-static void remove_file(const char *path)
-{
-    if (unlink(path) != 0)
-        rmdir(path);
-}
-
 void harness_remove_dir(const char *path)
 {
-    each_entry(path, remove_file)
+    if (unlink(path) == 0)
+        return;
+    each_entry(path, harness_remove_dir)
         ;
     rmdir(path);
 }

@@ -98,7 +98,7 @@ void expect_word(const char *text, const char *word);
 /* Makes a fresh directory; the path fits into a Unix socket address with 20 bytes to spare. */
 void harness_make_dir(char *path, size_t size);
 
-/* Removes a directory with the plain files, sockets and fifos in it. */
+/* Removes a directory with all that is in it, or a file. */
 void harness_remove_dir(const char *path);
 
 /* Makes this process the parent of orphaned descendants, where the system can. */
