@@ -163,7 +163,7 @@ static void caught_signal(void *user_data, int signo)
     if (signo == SIGUSR1) { /* the file may have been moved away by a log rotation */
         status = log_reopen(bus->log);
         if (status != STDIO_BUS_OK)
-            log_error(bus->log, "", "cannot open the log file anew, going on with the old one: %s",
+            log_error(bus->log, "", "cannot open the log file again, the old one stays: %s",
                       log_file_problem(status));
         token_reload_all(bus);
         return;

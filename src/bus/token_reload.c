@@ -52,7 +52,7 @@ static void look(struct bus_listener *listener, const struct client *showing, bo
     }
     if (listener->tokens.last_serial == last_serial && listener->tokens.count == count)
         return; /* the same tokens: each other one has a new number */
-    log_info(log, "", "read the token file %s anew: %zu tokens, %zu connections closed", path,
+    log_info(log, "", "read the token file %s again: %zu tokens, %zu connections closed", path,
              listener->tokens.count, disconnect_revoked(listener, showing));
 }
 

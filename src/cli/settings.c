@@ -318,7 +318,7 @@ static bool is_right(struct settings *settings, struct setup *setup)
     if (settings_serve_stdin(settings, &setup->config) != settings->has_stdin) {
         (void)fail(settings, settings->has_stdin
                                  ? "the configuration has listeners, and this daemon has a client "
-                                   "on stdin: start it anew"
+                                   "on stdin: restart it"
                                  : "the configuration has no listener, and stdin is no client");
         return false;
     }

@@ -212,9 +212,7 @@ static void take_pool(struct renewals *renewals, struct pool *pool,
     pool_adopt(pool, config, setup);
     if (change == CHANGE_PROGRAM) {
         pool_forget(pool);
-        log_info(bus->log, "",
-                 "pool %s has changed; its workers are started anew when they are "
-                 "free",
+        log_info(bus->log, "", "pool %s has changed; its workers are restarted when they are free",
                  config->id);
         renew(renewals, pool);
     }

@@ -298,7 +298,7 @@ static void renewal_answer(struct call *call, const struct message *answer)
         end_renewal(remote, "the server's session ended, and it refuses a new one");
     } else if (strcmp(version, remote->session.version) != 0) {
         end_renewal(remote, "the server's session ended, and a new one has another protocol "
-                            "version: start anew");
+                            "version: start again");
     } else {
         session_begin(remote, answer);
         log_warn(remote->log, "", "the server's session ended: there is a new one");

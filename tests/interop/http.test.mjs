@@ -161,7 +161,7 @@ for (const [era, mode] of Object.entries(modes)) {
         }));
 }
 
-// The handshake is not repeated: the session ends, and the client begins anew.
+// The handshake is not repeated: the session ends, and the client begins again.
 test('killed, and the session with it', { timeout },
     (t) => withBus(t, { ...both, on_worker_exit: 'close' }, 'http', async (bus) => {
         const person = await connect(bus.url, 'alice', 'legacy');

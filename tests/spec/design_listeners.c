@@ -265,7 +265,7 @@ TEST(security_tokens_are_read_anew)
     WAIT_UNTIL(is_taken(daemon, "three"), "the new token is not taken");
     client_expect_quiet(bob);
     client_expect_eof(ann);
-    daemon_wait_log(daemon, "INFO .*read the token file .* anew: 2 tokens, 1 connections closed");
+    daemon_wait_log(daemon, "INFO .*read the token file .* again: 2 tokens, 1 connections closed");
     expect_wrong(show_token(client_connect(daemon), "one"));
 }
 

@@ -190,7 +190,7 @@ TEST(security_log_file_is_not_reopened_as_a_link)
     ck_assert_int_eq(symlink("target", log), 0);
     steps_without_upgrades("the next program opens the log file, too");
     daemon_signal(daemon, SIGUSR1);
-    daemon_wait_log(daemon, " ERROR .*log file anew.*it is a symbolic link");
+    daemon_wait_log(daemon, " ERROR .*log file again.*it is a symbolic link");
     client_expect_quiet(client_connect(daemon));
     daemon_wait_log(daemon, "\\[client=1\\] connected");
     ck_assert(!read_file(text, test_format("%s/target", dir)));
