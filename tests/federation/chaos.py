@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""chaos.py STDIO_BUS TEST_WORKER [--seconds N] [--seed N] [--clients N]: many machines that fail.
+"""chaos.py STDIO_BUS TEST_WORKER [OPTIONS]: many machines that fail.
 
 Two nats-servers in a cluster and three daemons, each in a network namespace of its own. Daemon a
-has clients and remote pools; b and c export the pools. At random they are killed, stopped or
-upgraded in place, and their cables are cut or slowed. Each request is to be answered or refused
-once, an answer is to be the client's own, a session is to be on one node at a time, a publication
-arrives once at most, and when all is well again, clients are served within 5 s. Prints what
-happened, and each violation.
+has clients of each kind and remote pools; b and c export the pools. At random they are killed,
+stopped or upgraded in place, and their cables are cut or slowed. Each request is to be answered or
+refused once, an answer is to be the client's own, progress and questions are to come before it, to
+that client, a session is to be on one node at a time, a publication arrives once at most, and when
+all is well again, clients are served within 5 s. Prints what happened, and each violation.
+
+With --bad N one server of bad_broker.py takes the place of both, and makes N misdeeds in 1000
+messages; nothing else goes wrong. With --askers 2 there is another daemon, d, with clients that use
+the sessions of those of a.
 
 Needs root, ip, tc and nats-server; without one of them it says so and exits with 77.
 """
@@ -23,10 +27,16 @@ import sys
 import tempfile
 import time
 
+from clients import ANSWER_S, Agent, Exclusive, InSession, Ledger, Plain, Stateless
+from web_clients import Rpc, Web, WebStateless
+
 NET = '10.77.0.'
 WHOLE_S = 5  # until clients are served again
-ANSWER_S = 60  # a request without an answer or error is lost
 STOPPED_S = 10
+KINDS = {each.kind: each for each in (Plain, InSession, Exclusive, Stateless, Agent, Web,
+                                      WebStateless, Rpc)}
+HERE = os.path.dirname(os.path.abspath(__file__))
+AGENT = f'{HERE}/acp_agent.py'
 ARTIFACT = 5
 BODY = b'\x82\xa4type\xb3artifact.generic.v1\xa7payload\x81\xa1n\x01'
 
@@ -90,8 +100,9 @@ class Fleet:
         subprocess.run(['ip', 'link', 'del', 'sbus-br'], check=False, stderr=subprocess.DEVNULL)
         run('ip', 'link', 'add', 'sbus-br', 'type', 'bridge')
         run('ip', 'link', 'set', 'sbus-br', 'up')
-        self.brokers = [Machine('s1', 1), Machine('s2', 2)]
-        self.nodes = {name: Machine(name, 11 + i) for i, name in enumerate('abc')}
+        self.brokers = [Machine(f's{i}', i) for i in range(1, 2 if options.bad else 3)]
+        self.nodes = {name: Machine(name, 11 + i)
+                      for i, name in enumerate('abcd'[:2 + options.askers])}
         for machine in self.brokers:
             self.start_broker(machine)
         for name in self.nodes:
@@ -101,6 +112,11 @@ class Fleet:
         return [*self.brokers, *self.nodes.values()]
 
     def start_broker(self, machine):
+        if self.options.bad:
+            machine.start(sys.executable, f'{HERE}/bad_broker.py', f'{machine.address}:4222',
+                          f'{self.options.seed}', f'{self.options.bad}',
+                          log=f'{self.place}/{machine.name}.log')
+            return
         other = self.brokers[1 - self.brokers.index(machine)]
         path = f'{self.place}/{machine.name}.conf'
         with open(path, 'w', encoding='utf-8') as file:
@@ -113,24 +129,31 @@ class Fleet:
         return f'{self.place}/{name}-{kind}.sock'
 
     def start_node(self, name):
-        served = {'command': self.options.worker, 'export': True}
-        if name == 'a':
-            served = {'remote': True}
-        pools = [{'id': 'plain', 'instances': 2, **served},
-                 {'id': 'tools', 'protocol': 'mcp', 'instances': 2 * self.options.clients,
-                  **served}]
+        def served(*command):
+            if name in 'ad':
+                return {'remote': True}
+            return {'command': command[0], 'args': command[1:], 'export': True}
+
+        worker = self.options.worker
+        pools = [{'id': 'plain', 'instances': 2, **served(worker)},
+                 {'id': 'tools', 'protocol': 'mcp', 'instances': 4 * self.options.clients + 4,
+                  **served(worker)},
+                 {'id': 'agents', 'protocol': 'acp', 'instances': 2,
+                  **served(sys.executable, AGENT)}]
         servers = [f'{machine.address}:4222' for machine in self.brokers]
         config = {'nats': {'servers': servers if name != 'b' else servers[::-1], 'node': name,
                            'topics': True},
-                  'limits': {'max_restarts': 1000, 'restart_window_sec': 1}, 'pools': pools}
+                  'limits': {'max_restarts': 1000, 'restart_window_sec': 1,
+                             'max_connections': 4096}, 'pools': pools}
         path = f'{self.place}/{name}.json'
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(config, file)
-        for kind in ('bus', 'rmp'):
+        for kind in ('bus', 'rmp', 'http'):
             if os.path.exists(self.socket(name, kind)):
                 os.unlink(self.socket(name, kind))
         self.nodes[name].start(self.options.bus, '--config', path, '--unix',
                                self.socket(name, 'bus'), '--rmp', self.socket(name, 'rmp'),
+                               '--http', f"unix:{self.socket(name, 'http')}",
                                log=f'{self.place}/{name}.log')
 
     def restart(self, machine):
@@ -152,128 +175,6 @@ class Fleet:
         for machine in self.machines():
             machine.remove()
         subprocess.run(['ip', 'link', 'del', 'sbus-br'], check=False)
-
-
-class Ledger:
-    def __init__(self):
-        self.counts = {}
-        self.violations = []
-        self.pids = {}  # by session: the processes that have answered, in order
-
-    def count(self, what):
-        self.counts[what] = self.counts.get(what, 0) + 1
-
-    def violation(self, text):
-        self.violations.append(text)
-        print(f'VIOLATION: {text}', flush=True)
-
-    def note_session(self, session, pid):
-        pids = self.pids.setdefault(session, [])
-        if pid not in pids:
-            pids.append(pid)
-        elif pids[-1] != pid:
-            self.violation(f'session {session} is at {pids} and again at {pid}')
-
-
-class Client:
-    """Asks one request after another, and sometimes two at once."""
-
-    def __init__(self, fleet, ledger, dice, kind, number):
-        self.fleet, self.ledger, self.dice = fleet, ledger, dice
-        self.kind, self.name = kind, f'{kind}{number}'
-        self.waits = {}  # by id: the number that the answer has to have
-        self.last = self.lives = 0
-        self.served = 0.0
-        self.ends = False
-        self.writer = None
-
-    def send(self, message):
-        message['jsonrpc'] = '2.0'
-        message['pool'] = 'tools' if self.kind == 'mcp' else 'plain'
-        self.writer.write(json.dumps(message).encode() + b'\n')
-
-    def ask(self, method, params, **members):
-        self.last += 1
-        request = f'{self.name}-{self.last}'
-        done = asyncio.get_running_loop().create_future()
-        self.waits[request] = done
-        self.send({'id': request, 'method': method, 'params': {'n': request, **params}, **members})
-        return done
-
-    def take(self, line):
-        message = json.loads(line)
-        done = self.waits.pop(message.get('id'), None)
-        if done is None:
-            if 'id' in message and 'method' not in message:
-                self.ledger.violation(f'{self.name}: an answer to no request: {line[:200]}')
-            return
-        if 'error' in message:
-            self.ledger.count(f"{self.kind}: error {message['error'].get('code')}")
-            done.set_result(None)
-            return
-        self.ledger.count(f'{self.kind}: answer')
-        self.served = time.monotonic()
-        done.set_result(message['result'])
-
-    async def read(self, reader):
-        while line := await reader.readline():
-            self.take(line)
-        for done in self.waits.values():
-            if not done.done():
-                done.set_result(None)
-        self.ledger.count(f'{self.kind}: closed')
-        if self.waits and not self.ends:
-            self.ledger.count(f'{self.kind}: closed before it had read all requests')
-        self.waits.clear()
-
-    async def wait(self, done, what):
-        try:
-            return await asyncio.wait_for(asyncio.shield(done), ANSWER_S)
-        except asyncio.TimeoutError:
-            self.ledger.violation(f'{self.name}: no answer to {what}')
-            return None
-
-    async def talk(self, reading):
-        if self.kind == 'mcp':
-            await self.wait(self.ask('initialize', {
-                'protocolVersion': '2025-06-18', 'capabilities': {},
-                'clientInfo': {'name': self.name, 'version': '1'}}), 'initialize')
-            self.send({'method': 'notifications/initialized'})
-        for _ in range(self.dice.randint(20, 200)):
-            if self.ends or reading.done():
-                return
-            session = f'{self.name}-{self.lives}-{self.dice.randint(1, 5)}'
-            more = {'sessionId': session} if self.kind == 'session' else {}
-            all_done = [self.ask('echo', {}, **more) for _ in range(self.dice.randint(1, 4))]
-            for done in all_done:
-                name = next((key for key, value in self.waits.items() if value is done), '')
-                result = await self.wait(done, name)
-                if result is None:
-                    continue
-                if name and result['params']['n'] != name:
-                    self.ledger.violation(f'{self.name}: {result} is not for {name}')
-                if more:
-                    self.ledger.note_session(session, result['pid'])
-            await asyncio.sleep(self.dice.random() * 0.1)
-
-    async def live(self):
-        while not self.ends:
-            try:
-                reader, self.writer = await asyncio.open_unix_connection(
-                    self.fleet.socket('a', 'bus'), limit=1 << 24)
-            except OSError:
-                await asyncio.sleep(0.1)
-                continue
-            self.lives += 1
-            reading = asyncio.ensure_future(self.read(reader))
-            try:
-                await self.talk(reading)
-            except (ConnectionError, RuntimeError):
-                pass
-            if self.waits:  # all that was asked was waited for
-                self.ledger.violation(f'{self.name}: {len(self.waits)} requests are left')
-            self.writer.close()
-            await reading
 
 
 class Topics:
@@ -337,6 +238,17 @@ async def read_command(reader):
     return json.loads(await reader.readexactly(length))
 
 
+async def bad_server(fleet, ledger, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        await asyncio.sleep(0.2)
+        with open(f'{fleet.place}/s1.log', encoding='utf-8') as file:
+            ledger.acts = len(file.readlines())
+    ledger.counts['misdeeds'] = ledger.acts
+    fleet.brokers[0].signal(signal.SIGUSR1)
+    await asyncio.sleep(6)  # the last ones take that long
+
+
 async def misfortune(fleet, dice, ledger, seconds):
     """One thing after the other goes wrong, sometimes two at once."""
     end = time.monotonic() + seconds
@@ -345,8 +257,9 @@ async def misfortune(fleet, dice, ledger, seconds):
         machine = dice.choice([*fleet.brokers, fleet.nodes['b'], fleet.nodes['c']])
         act = dice.choice(['kill', 'kill', 'stop', 'cut', 'slow', 'upgrade'])
         if act == 'upgrade':
-            machine = fleet.nodes[dice.choice('abc')]
+            machine = dice.choice([*fleet.nodes.values()])
         ledger.count(f'{act} {machine.name}')
+        ledger.acts += 1
         print(f'{time.strftime("%T")} {act} {machine.name}', flush=True)
         after = dice.random() * 4
         if act == 'kill':
@@ -365,34 +278,43 @@ async def misfortune(fleet, dice, ledger, seconds):
             pending.append(machine)
             continue
         fleet.heal()
+        ledger.acts += 1 + len(pending)
         pending.clear()
         await asyncio.sleep(dice.random() * 5)
     fleet.heal()
 
 
 async def whole_again(clients):
-    """Seconds until every client has been served after this moment."""
+    """Seconds until every client has been served after this moment, and those that were late."""
     begin = time.monotonic()
+    late = []
     while time.monotonic() < begin + 60:
-        late = [client for client in clients if client.served < begin]
-        if not late:
-            return time.monotonic() - begin, []
+        waiting = [client for client in clients if client.served < begin]
+        if not waiting:
+            return time.monotonic() - begin, late
+        if not late and time.monotonic() > begin + WHOLE_S:
+            late = [client.name for client in waiting]
         await asyncio.sleep(0.05)
-    return 60.0, [client.name for client in late]
+    return 60.0, [client.name for client in clients if client.served < begin]
 
 
 async def siege(options, fleet, ledger):
     dice = random.Random(options.seed)
-    clients = [Client(fleet, ledger, random.Random(dice.random()), kind, i)
-               for kind in ('plain', 'session', 'mcp') for i in range(options.clients)]
+    clients = [KINDS[kind](fleet, ledger, random.Random(dice.random()), i, node)
+               for node in 'ad'[:options.askers] for kind in options.kinds
+               for i in range(options.clients)]
     topics = [Topics(fleet, ledger, name) for name in 'bca']
-    tasks = [asyncio.ensure_future(each.live()) for each in [*clients, *topics]]
+    tasks = [asyncio.ensure_future(each.live()) for each in clients]
+    others = [asyncio.ensure_future(each.live()) for each in topics]
     took, late = await whole_again(clients)
-    if late:
+    if took >= 60:
         ledger.violation(f'not served at the start: {late}')
         return
     print(f'all clients served, {took:.1f} s after the start', flush=True)
-    await misfortune(fleet, dice, ledger, options.seconds)
+    if options.bad:
+        await bad_server(fleet, ledger, options.seconds)
+    else:
+        await misfortune(fleet, dice, ledger, options.seconds)
     took, late = await whole_again(clients)
     print(f'whole again after {took:.1f} s', flush=True)
     if took > WHOLE_S:
@@ -404,7 +326,24 @@ async def siege(options, fleet, ledger):
             ledger.violation(f'{each.name}: no publication in a second')
     for each in [*clients, *topics]:
         each.ends = True
-    await asyncio.wait(tasks, timeout=ANSWER_S + 10)
+    done, left = await asyncio.wait(tasks, timeout=ANSWER_S + 10)
+    for task in done:
+        task.result()
+    if left:
+        ledger.violation(f'{len(left)} clients do not end')
+    for task in others:
+        task.cancel()
+
+
+def look_at_logs(place, ledger):
+    """Agents report there what a client of theirs has done twice."""
+    for name in sorted(os.listdir(place)):
+        if not name.endswith('.log'):
+            continue
+        with open(f'{place}/{name}', encoding='utf-8', errors='replace') as file:
+            for line in file:
+                if 'VIOLATION' in line or 'AddressSanitizer' in line or 'Assertion' in line:
+                    ledger.violation(f'{name}: {line.strip()}')
 
 
 def main():
@@ -414,7 +353,13 @@ def main():
     parser.add_argument('--seconds', type=int, default=60)
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
     parser.add_argument('--clients', type=int, default=10, help='of each kind')
+    parser.add_argument('--kinds', nargs='*', choices=KINDS, default=[*KINDS])
+    parser.add_argument('--askers', type=int, choices=(1, 2), default=1)
+    parser.add_argument('--bad', type=float, default=0, metavar='N')
+    parser.add_argument('--pause', type=float, help='of a client, at most, in seconds')
     options = parser.parse_args()
+    if options.pause is None:
+        options.pause = 0.02 * options.clients
     options.bus, options.worker = map(os.path.abspath, (options.bus, options.worker))
     missing = [word for word in ('ip', 'tc', 'nats-server') if shutil.which(word) is None]
     if os.geteuid() != 0 or missing:
@@ -428,6 +373,7 @@ def main():
         asyncio.run(siege(options, fleet, ledger))
     finally:
         fleet.remove()
+    look_at_logs(place, ledger)
     for what in sorted(ledger.counts):
         print(f'{ledger.counts[what]:8} {what}')
     print(f'{len(ledger.violations)} violations, seed {options.seed}')

@@ -1,0 +1,301 @@
+"""The clients of chaos.py on sockets: what each kind asks, and what it must hear."""
+import asyncio
+import json
+import time
+
+ANSWER_S = 60  # a request without an answer or error is lost
+ERA = {'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+       'io.modelcontextprotocol/clientInfo': {'name': 'chaos', 'version': '1'},
+       'io.modelcontextprotocol/clientCapabilities': {}}
+HELLO = {'protocolVersion': '2025-06-18', 'capabilities': {'sampling': {}},
+         'clientInfo': {'name': 'chaos', 'version': '1'}}
+
+
+class Ledger:
+    def __init__(self):
+        self.counts = {}
+        self.violations = []
+        self.acts = 0  # of the misfortune, and their ends
+        self.homes = {}  # by session: the process that has answered last, and the acts left to it
+
+    def count(self, what):
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def violation(self, text):
+        self.violations.append(text)
+        print(f'VIOLATION: {text}', flush=True)
+
+    def note_session(self, session, pid):
+        """Each act moves a session once at most: one on two nodes moves with each request."""
+        home, began, moves = self.homes.get(session, (pid, self.acts, 0))
+        if home != pid:
+            moves += 1
+            if moves > self.acts - began + 1:
+                self.violation(f'session {session} has moved {moves} times, to {pid}')
+        self.homes[session] = pid, began, moves
+
+
+class Client:
+    """Has several lives, in each of which it asks one request after the other."""
+
+    kind = pool = ''
+    acts = ('echo',)
+    most = 4  # requests at once
+    whole_life = 20  # seconds, at most
+
+    def __init__(self, fleet, ledger, dice, number, node='a'):
+        self.fleet, self.ledger, self.dice, self.node = fleet, ledger, dice, node
+        self.number = number
+        self.name = f'{self.kind}{number}{node}'
+        self.last = self.lives = 0
+        self.served = 0.0
+        self.ends = False
+
+    def count(self, what):
+        self.ledger.count(f'{self.kind}: {what}')
+
+    def violation(self, text):
+        self.ledger.violation(f'{self.name}: {text}')
+
+    def next_request(self):
+        self.last += 1
+        return f'{self.name}-{self.last}'
+
+    def params_of(self, act, request):
+        params = {'n': request}
+        if act == 'progress':
+            params['_meta'] = {'progressToken': request}
+        elif act == 'ask':
+            params.update(id=request, params={'n': request})
+        return params
+
+    def note_answer(self, request, act, message, heard):
+        """`heard`: messages of the worker in the course of the request."""
+        if 'error' in message:
+            error = message['error']
+            self.count(f"error {error.get('code')} {error.get('message', '')[:50]}")
+            return None
+        result = message['result']
+        self.count(f'answer to {act}')
+        self.served = time.monotonic()
+        if said_in(act, result) != request:
+            self.violation(f'{result} is not for {request}')
+        if act in ('progress', 'ask') and heard != 1:
+            self.violation(f'{heard} messages came before the answer to {request}')
+        return result
+
+    def is_own(self, params):
+        return str(params.get('n', '')).startswith(f'{self.name}-')
+
+    async def rest(self):
+        await asyncio.sleep(self.dice.random() * self.fleet.options.pause)
+
+
+def said_in(act, result):
+    if act == 'ask':  # the reply to the question
+        return result.get('result', {}).get('n')
+    if act == 'session/prompt':
+        return result['n'] if result['n'] == result['reply'] else None
+    return result['params']['n']
+
+
+class Wait:
+    def __init__(self, act):
+        self.act = act
+        self.done = asyncio.get_running_loop().create_future()
+        self.heard = 0
+
+
+class LineClient(Client):
+    """On a Unix socket."""
+
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.waits = {}  # by id
+        self.writer = None
+        self.sessions = []
+        self.is_over = False  # this life
+
+    def send(self, **message):
+        self.writer.write(json.dumps({'jsonrpc': '2.0', 'pool': self.pool, **message}).encode()
+                          + b'\n')
+
+    def ask(self, act, params, **members):
+        request = self.next_request()
+        self.waits[request] = wait = Wait(act)
+        self.send(id=request, method=act, params={**self.params_of(act, request), **params},
+                  **members)
+        return request, wait
+
+    def hear(self, message):
+        """A notification or question of a worker."""
+        params = message.get('params', {})
+        wait = self.waits.get(params.get('n'))
+        if not self.is_own(params):
+            self.violation(f'a message for another client: {message}')
+        elif wait is None:
+            self.count('a message after the answer')
+        if message['method'] == 'notifications/progress' and \
+                params['progressToken'] != params['n']:
+            self.violation(f'another token: {message}')
+        if params.get('sessionId') is not None and params['sessionId'] not in self.sessions:
+            self.violation(f'a message of another session: {message}')
+        if wait is not None:
+            wait.heard += 1
+        if 'id' in message:
+            self.count('question')
+            self.send(id=message['id'], result={'n': params.get('n')})
+
+    def take(self, line):
+        message = json.loads(line)
+        if 'method' in message:
+            self.hear(message)
+            return
+        request = message.get('id')
+        wait = self.waits.pop(request, None)
+        if wait is not None:
+            wait.done.set_result(self.note_answer(request, wait.act, message, wait.heard))
+        elif 'id' in message:
+            self.violation(f'an answer to no request: {line[:200]}')
+
+    async def read(self, reader):
+        while line := await reader.readline():
+            self.take(line)
+        for wait in self.waits.values():
+            if not wait.done.done():
+                wait.done.set_result(None)
+        self.count('closed')
+        if self.waits and not self.ends:
+            self.count('closed before it had read all requests')
+        self.waits.clear()
+
+    async def answer_to(self, asked):
+        request, wait = asked
+        try:
+            return await asyncio.wait_for(asyncio.shield(wait.done), ANSWER_S)
+        except asyncio.TimeoutError:
+            self.violation(f'no answer to {request}')
+            return None
+
+    async def begin(self):
+        """The handshake. False: it was refused."""
+        return True
+
+    def one_request(self):
+        return self.ask(self.dice.choice(self.acts), {})
+
+    def note_result(self, _asked, _result):
+        pass
+
+    async def talk(self, reading):
+        end = time.monotonic() + self.whole_life * self.dice.random()
+        if not await self.begin():
+            return
+        while not (time.monotonic() > end or self.ends or self.is_over or reading.done()):
+            all_asked = [self.one_request() for _ in range(self.dice.randint(1, self.most))]
+            for asked in all_asked:
+                result = await self.answer_to(asked)
+                if result is not None:
+                    self.note_result(asked, result)
+            await self.rest()
+
+    async def live(self):
+        while not self.ends:
+            try:
+                reader, self.writer = await asyncio.open_unix_connection(
+                    self.fleet.socket(self.node, 'bus'), limit=1 << 24)
+            except OSError:
+                await asyncio.sleep(0.1)
+                continue
+            self.lives += 1
+            self.is_over = False
+            reading = asyncio.ensure_future(self.read(reader))
+            try:
+                await self.talk(reading)
+            except (ConnectionError, RuntimeError):
+                pass
+            if self.waits:  # all that was asked was waited for
+                self.violation(f'{len(self.waits)} requests are left')
+            self.writer.close()
+            await reading
+            await self.rest()
+
+
+class Plain(LineClient):
+    kind = pool = 'plain'
+
+
+class InSession(LineClient):
+    """With more than one asking node, the clients of a number have the same sessions."""
+
+    kind, pool = 'session', 'plain'
+
+    def one_request(self):
+        owner = self.number if self.fleet.options.askers > 1 else f'{self.name}-{self.lives}'
+        session = f'{owner}-{self.dice.randint(1, 5)}'
+        asked = self.ask('echo', {}, sessionId=session)
+        asked[1].session = session
+        return asked
+
+    def note_result(self, asked, result):
+        self.ledger.note_session(asked[1].session, result['pid'])
+
+
+class Exclusive(LineClient):
+    kind, pool = 'mcp', 'tools'
+    acts = ('echo', 'progress', 'ask')
+
+    async def begin(self):
+        done = self.ask('initialize', HELLO)
+        done[1].act = 'echo'
+        result = await self.answer_to(done)
+        self.send(method='notifications/initialized')
+        return result is not None
+
+
+class Stateless(LineClient):
+    kind, pool = 'stateless', 'tools'
+    acts = ('echo', 'progress')
+
+    def params_of(self, act, request):
+        params = super().params_of(act, request)
+        params['_meta'] = {**params.get('_meta', {}), **ERA}
+        return params
+
+
+class Agent(LineClient):
+    """ACP: a client begins again after an error, since the next agent has not its sessions."""
+
+    kind, pool = 'acp', 'agents'
+    acts = ('session/prompt',)
+    most = 2
+
+    def note_answer(self, request, act, message, heard):
+        if act in ('initialize', 'session/new') and 'result' in message:
+            self.sessions.append(message['result'].get('sessionId'))
+            return message['result']
+        result = super().note_answer(request, act, message, heard)
+        if result is None:
+            self.is_over = True
+        elif heard != 2:
+            self.violation(f'{heard} messages came before the answer to {request}')
+        return result
+
+    async def begin(self):
+        self.sessions = []
+        for act in ('initialize', 'session/new', 'session/new'):
+            params = {'protocolVersion': 1} if act == 'initialize' else {'cwd': '/',
+                                                                         'mcpServers': []}
+            if await self.answer_to(self.ask(act, params)) is None:
+                return False
+        self.sessions = self.sessions[1:]
+        return True
+
+    def one_request(self):
+        session = self.dice.choice(self.sessions)
+        asked = self.ask('session/prompt', {'sessionId': session})
+        asked[1].session = session
+        return asked
+
+    def note_result(self, asked, result):
+        self.ledger.note_session(asked[1].session, result['pid'])
