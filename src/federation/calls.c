@@ -277,6 +277,8 @@ void nats_call_came(struct nats_subscription *subscription, const struct nats_fr
     const char *problem = refusal(hub, group, frame->payload.len);
     struct nats_call *call = NULL;
 
+    if (!slice_is(frame->line.subject, export->subject)) /* a server at fault */
+        return;
     hub->requests++;
     export->requests++;
     if (problem == NULL) {

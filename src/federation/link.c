@@ -33,10 +33,12 @@ static void send_message(struct nats_link *link, const struct link_message *mess
 {
     char subject[NODES_SUBJECT_MAX];
     struct nats_head head = {.subject = slice_of(NULL, 0)};
+    struct link_message marked = *message;
 
+    marked.mark = link->mark;
     node_subject(subject, link->hub, link->node->id, link->peer_number);
     head.subject = slice_of_text(subject);
-    node_send(link->hub, &head, message);
+    node_send(link->hub, &head, &marked);
 }
 
 static void send_positions(struct nats_link *link, enum link_kind kind)
@@ -417,6 +419,7 @@ void link_join(struct nats_link *link, struct nats_node *node, uint64_t peer_num
     link->state = LINK_LINKED;
     link->node = node;
     link->peer_number = peer_number;
+    link->mark = link_mark(link->hub->links.id, link->number) + link_mark(node->id, peer_number);
     node->heard_ms = now_ms(link);
     list_append(&node->links, &link->in_node);
     nodes_start_tick(link->hub);

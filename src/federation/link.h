@@ -29,6 +29,7 @@ struct nats_link {
     struct nats_remote *remote; /* asking; NULL: serving */
     struct link_stream stream;
     uint64_t number, peer_number; /* here; at the node */
+    uint64_t mark;                /* LINK_LINKED: link_mark of both ends */
     uint64_t acked_before;        /* at the tick before */
     int64_t since_ms;             /* LINK_OPENING */
     enum link_state state;

@@ -196,19 +196,21 @@ static void unreachable(struct nats_link *link)
     link_cut(link, text);
 }
 
-/* A message for a link that is not there: the sender gets CLOSE, if the message names it. */
-static void stray(struct nats_hub *hub, const struct link_message *message)
+/* A message for a link that is not there, or whose other end is not the sender, which gets CLOSE if
+ * the message names it, and was meant for this number. */
+static void stray(struct nats_hub *hub, uint64_t number, const struct link_message *message)
 {
     struct node_address address;
 
-    if (message->kind == LINK_RESUME && node_address_read(&address, message->payload))
+    if (message->kind == LINK_RESUME && node_address_read(&address, message->payload) &&
+        message->mark == link_mark(hub->links.id, number) + link_mark(address.id, address.number))
         node_tell(hub, address.id, address.number, LINK_CLOSE,
                   slice_of_text("the other end is gone"));
 }
 
-static void dispatch(struct nats_hub *hub, struct nats_link *link,
-                     const struct link_message *message)
+static void dispatch(struct nats_hub *hub, uint64_t number, const struct link_message *message)
 {
+    struct nats_link *link = find_link(hub, number);
     bool is_linked = link != NULL && link->state == LINK_LINKED;
 
     if (message->kind == LINK_ACCEPT)
@@ -219,10 +221,10 @@ static void dispatch(struct nats_hub *hub, struct nats_link *link,
         other_end_closed(link, message->payload);
     else if (message->kind == LINK_DATA || message->kind == LINK_END || message->kind == LINK_ACK ||
              message->kind == LINK_RESUME) {
-        if (is_linked)
+        if (is_linked && message->mark == link->mark)
             link_came(link, message);
         else
-            stray(hub, message);
+            stray(hub, number, message);
     }
 }
 
@@ -243,18 +245,17 @@ static void came(struct nats_subscription *subscription, const struct nats_frame
 {
     struct nats_hub *hub = list_entry(subscription, struct nats_hub, links.inbox);
     uint64_t number = number_of(frame->line.subject);
-    struct nats_link *link = find_link(hub, number);
     struct link_message message;
     struct nats_node *gone;
 
     if (nats_no_responders(frame->headers)) {
-        unreachable(link);
+        unreachable(find_link(hub, number));
         return;
     }
     if (!link_message_read(&message, frame->payload))
         return;
     if (message.kind != LINK_LIFE && message.kind != LINK_GONE) {
-        dispatch(hub, link, &message);
+        dispatch(hub, number, &message);
         return;
     }
     gone = nodes_heard(hub, &message);
@@ -385,7 +386,8 @@ void nats_link_asked(struct nats_subscription *subscription, const struct nats_f
     const char *problem;
 
     if (!link_message_read(&message, frame->payload) || message.kind != LINK_OPEN ||
-        !node_address_read(&address, message.payload) || frame->line.reply.data == NULL)
+        !node_address_read(&address, message.payload) || frame->line.reply.data == NULL ||
+        !slice_is(frame->line.subject, export->link_subject))
         return;
     node = nodes_find(hub, address.id);
     link = node != NULL ? link_at(node, address.number) : NULL;

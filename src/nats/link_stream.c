@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/siphash.h"
 
 #define BYTES_FIRST 1024 /* of memory */
 
@@ -28,6 +29,20 @@ static uint64_t read_number(const char *from)
     return number;
 }
 
+uint64_t link_mark(const char *id, uint64_t number)
+{
+    static const struct siphash_key key; /* both ends have the same one */
+    char text[8];
+
+    write_number(text, number);
+    return siphash(&key, id, strlen(id)) ^ siphash(&key, text, sizeof text);
+}
+
+static bool has_positions(enum link_kind kind)
+{
+    return kind == LINK_DATA || kind == LINK_END || kind == LINK_ACK || kind == LINK_RESUME;
+}
+
 bool link_message_read(struct link_message *message, struct slice bytes)
 {
     static const char kinds[] = "OYNDEARCLB";
@@ -39,7 +54,8 @@ bool link_message_read(struct link_message *message, struct slice bytes)
     message->received = read_number(bytes.data + 9);
     message->limit = read_number(bytes.data + 17);
     message->payload = slice_of(bytes.data + LINK_HEAD_LEN, bytes.len - LINK_HEAD_LEN);
-    return true;
+    message->mark = read_number(bytes.data + 25) - message->payload.len;
+    return message->mark == 0 || has_positions(message->kind);
 }
 
 void link_message_write(char to[LINK_HEAD_LEN], const struct link_message *message)
@@ -48,6 +64,7 @@ void link_message_write(char to[LINK_HEAD_LEN], const struct link_message *messa
     write_number(to + 1, message->position);
     write_number(to + 9, message->received);
     write_number(to + 17, message->limit);
+    write_number(to + 25, message->mark + message->payload.len);
 }
 
 /* --- bytes --- */
@@ -141,12 +158,15 @@ bool link_stream_next(struct link_stream *stream, size_t max, struct link_messag
     *message = link_stream_positions(stream, len > 0 ? LINK_DATA : LINK_END);
     if (len == 0) {
         stream->end_sent = true;
+        stream->reached = last + 1;
         return true;
     }
     message->payload =
         slice_of(stream->kept.data + stream->kept.start + (size_t)(stream->sent - stream->acked),
                  len);
     stream->sent += len;
+    if (stream->reached < stream->sent)
+        stream->reached = stream->sent;
     return true;
 }
 
@@ -170,7 +190,7 @@ static bool take_ack(struct link_stream *stream, uint64_t received)
     bool is_end = stream->ends && received == last + 1;
     uint64_t acked = is_end ? last : received;
 
-    if (received > last && !is_end)
+    if (received > stream->reached)
         return false;
     if (acked > stream->acked) {
         drop(&stream->kept, (size_t)(acked - stream->acked));
@@ -293,8 +313,8 @@ static void archive_bytes_in_order(struct archive *archive, struct link_bytes *b
 void link_stream_archive(struct archive *archive, struct link_stream *stream)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_INTEGERS(struct link_stream, acked, sent, limit, received, taken, said_received,
-                         said_limit),
+        ARCHIVE_INTEGERS(struct link_stream, acked, sent, limit, reached, received, taken,
+                         said_received, said_limit),
         ARCHIVE_FLAGS(struct link_stream, ends, end_sent, end_acked, has_ended, asks),
     };
 
@@ -302,7 +322,7 @@ void link_stream_archive(struct archive *archive, struct link_stream *stream)
     archive_bytes_in_order(archive, &stream->kept);
     archive_bytes_in_order(archive, &stream->pending);
     archive_expect(archive,
-                   stream->sent >= stream->acked &&
+                   stream->sent >= stream->acked && stream->reached >= stream->sent &&
                        stream->sent - stream->acked <= stream->kept.len &&
                        stream->received - stream->taken == stream->pending.len,
                    "the positions of a link do not fit its bytes");

@@ -14,7 +14,7 @@
 #include "base/slice.h"
 
 #define LINK_WINDOW 262144u /* bytes of one direction that are on their way, or not taken yet */
-#define LINK_HEAD_LEN 25
+#define LINK_HEAD_LEN 33
 #define LINK_PIECE_MAX 65536u /* bytes of one message, without the head */
 
 enum link_kind {
@@ -33,11 +33,16 @@ enum link_kind {
 
 struct link_message {
     enum link_kind kind;
+    uint64_t mark;     /* of the link, if the message has positions; otherwise 0 */
     uint64_t position; /* of the payload */
     uint64_t received; /* by the sender */
     uint64_t limit;    /* the sender takes bytes below this */
     struct slice payload;
 };
+
+/* What both ends of a link know of it is the sum of this for each of them. A server that sends a
+ * message to another link, or with another length, changes the mark of the message. */
+uint64_t link_mark(const char *id, uint64_t number);
 
 /* False: it is none. The payload borrows from the bytes. */
 bool link_message_read(struct link_message *message, struct slice bytes);
@@ -56,6 +61,7 @@ struct link_stream {
     struct link_bytes kept;    /* sent, from `acked` on, and to be sent */
     struct link_bytes pending; /* received, from `taken` on */
     uint64_t acked, sent, limit;
+    uint64_t reached; /* by all that was sent, once or again; the end is one more */
     uint64_t received, taken;
     uint64_t said_received, said_limit; /* what the other end was told last */
     bool ends;                          /* no more bytes are added; that: */

@@ -71,12 +71,23 @@ static struct letter broker_expect_letter(struct broker *broker, enum link_kind 
     return letter;
 }
 
+/* Of the end of a link whose subject this is. */
+static uint64_t mark_of(const char *subject)
+{
+    const char *number = strrchr(subject, '.');
+
+    return link_mark(test_format("%.16s", number - 16), strtoul(number + 1, NULL, 10));
+}
+
 static void broker_post(struct broker *broker, const char *sid, const char *subject,
                         const char *reply, const struct link_message *message)
 {
+    struct link_message marked = *message;
     char head[LINK_HEAD_LEN];
 
-    link_message_write(head, message);
+    if (message->mark == 0 && strchr("DEAR", (char)message->kind) != NULL)
+        marked.mark = mark_of(subject) + link_mark(OTHER, 7);
+    link_message_write(head, &marked);
     broker_say(broker, test_format("MSG %s %s %s %zu", subject, sid, reply,
                                    sizeof head + message->payload.len));
     client_send_bytes(broker->link, head, sizeof head);
@@ -270,9 +281,9 @@ TEST(nats_node_is_silent)
     daemon = START(.config = CONFIG(""));
     broker_begin(&broker);
     open_link(&broker);
-    broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 41");
+    broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 49");
     client_line(broker.link);
-    broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 41");
+    broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 49");
     daemon_wait_log(daemon, "node far is gone: 1 link lost");
     daemon_wait_log(daemon, "disconnected: ");
 }

@@ -200,9 +200,11 @@ static const struct {
 TEST_ROWS(link_stream_judges_messages, COUNT(messages))
 {
     struct link_stream stream = {.limit = 0};
-    const struct link_message message = {messages[row].kind, messages[row].position,
-                                         messages[row].received, messages[row].limit,
-                                         slice_of_text(messages[row].payload)};
+    const struct link_message message = {.kind = messages[row].kind,
+                                         .position = messages[row].position,
+                                         .received = messages[row].received,
+                                         .limit = messages[row].limit,
+                                         .payload = slice_of_text(messages[row].payload)};
 
     ck_assert_int_eq(link_stream_take(&stream, &message), messages[row].verdict);
     link_stream_free(&stream);
@@ -211,7 +213,7 @@ TEST_ROWS(link_stream_judges_messages, COUNT(messages))
 TEST(link_stream_refuses_bytes_after_the_end)
 {
     struct link_stream stream = {.limit = 0};
-    struct link_message end = {.kind = LINK_END}, more = {LINK_DATA, 0, 0, 0, {"a", 1}};
+    struct link_message end = {.kind = LINK_END}, more = {.kind = LINK_DATA, .payload = {"a", 1}};
 
     ck_assert_int_eq(link_stream_take(&stream, &end), LINK_FINE);
     ck_assert_int_eq(link_stream_take(&stream, &end), LINK_FINE);
@@ -220,17 +222,59 @@ TEST(link_stream_refuses_bytes_after_the_end)
     ck_assert_int_eq(link_stream_take(&stream, &end), LINK_IMPOSSIBLE);
 }
 
+/* Bytes that are to be sent, and were not: nothing has got them. */
+TEST(link_stream_refuses_what_was_never_sent)
+{
+    struct link_stream stream = {.limit = 100};
+    struct link_message sent, ack = {.kind = LINK_ACK, .received = 6};
+    size_t len = 10;
+
+    ck_assert_ptr_nonnull(link_stream_reserve(&stream, &len));
+    memset(stream.kept.data, 'x', len);
+    link_stream_add(&stream, len);
+    ck_assert(link_stream_next(&stream, 5, &sent));
+    ck_assert_int_eq(link_stream_take(&stream, &ack), LINK_IMPOSSIBLE);
+    link_stream_send_again(&stream); /* what was sent once may have come */
+    ack.received = 5;
+    ck_assert_int_eq(link_stream_take(&stream, &ack), LINK_FINE);
+    ck_assert(link_stream_next(&stream, 5, &sent) && sent.position == 5);
+    link_stream_end(&stream);
+    ack.received = 11; /* the end, which was not sent */
+    ck_assert_int_eq(link_stream_take(&stream, &ack), LINK_IMPOSSIBLE);
+    ack.received = 10;
+    ck_assert_int_eq(link_stream_take(&stream, &ack), LINK_FINE);
+    link_stream_free(&stream);
+}
+
+/* A length that a server has changed changes the mark; what has no positions has no mark. */
+TEST(link_message_knows_its_length)
+{
+    const struct link_message ack = {.kind = LINK_ACK, .mark = 5}, life = {.kind = LINK_LIFE};
+    char bytes[LINK_HEAD_LEN + 1] = "";
+    struct link_message read;
+
+    link_message_write(bytes, &ack);
+    ck_assert(link_message_read(&read, slice_of(bytes, sizeof bytes)) && read.mark == 4);
+    link_message_write(bytes, &life);
+    ck_assert(link_message_read(&read, slice_of(bytes, sizeof bytes - 1)));
+    ck_assert(!link_message_read(&read, slice_of(bytes, sizeof bytes)));
+}
+
 TEST(link_message_is_read_as_written)
 {
-    struct link_message message = {
-        LINK_DATA, 1, UINT64_C(0x0123456789abcdef), UINT64_MAX, {NULL, 0}};
+    struct link_message message = {.kind = LINK_DATA,
+                                   .mark = link_mark("0123456789abcdef", 7),
+                                   .position = 1,
+                                   .received = UINT64_C(0x0123456789abcdef),
+                                   .limit = UINT64_MAX};
     struct link_message read;
     char bytes[LINK_HEAD_LEN];
 
     link_message_write(bytes, &message);
     ck_assert(link_message_read(&read, slice_of(bytes, sizeof bytes)));
     ck_assert(read.kind == LINK_DATA && read.position == 1 && read.limit == UINT64_MAX &&
-              read.received == message.received && read.payload.len == 0);
+              read.received == message.received && read.mark == message.mark &&
+              read.payload.len == 0);
     ck_assert(!link_message_read(&read, slice_of(bytes, sizeof bytes - 1)));
     bytes[0] = 'Z';
     ck_assert(!link_message_read(&read, slice_of(bytes, sizeof bytes)));
