@@ -2,35 +2,19 @@
 // it as a service.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync, spawn } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { connect, JSONCodec } from 'nats';
 
 import { daemon, eventually, freePort, withBus, workplace } from './bus.mjs';
+import { skip, startServer } from './nats_server.mjs';
 
-const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
-const skip = spawnSync('nats-server', ['-v'], { env }).error
-    ? 'nats-server is not installed' : false;
 const timeout = 60000;
 const json = JSONCodec();
 const worker = { command: process.execPath, args: [path.resolve('both_eras_server.mjs')],
     protocol: 'mcp', export: true };
-
-async function startServer(t, port) {
-    const server = spawn('nats-server', ['-a', '127.0.0.1', '-p', `${port}`],
-        { env, stdio: ['ignore', 'ignore', 'pipe'] });
-    const exit = once(server, 'exit');
-
-    t.after(() => server.kill('SIGKILL'));
-    await new Promise((resolve, reject) => {
-        server.stderr.on('data', (chunk) => /Server is ready/.test(chunk) && resolve());
-        exit.then(() => reject(new Error('nats-server has ended')));
-    });
-    return { stop: async () => { server.kill('SIGTERM'); await exit; } };
-}
 
 // The daemon subscribes a moment after it listens.
 async function ask(client, message) {

@@ -29,7 +29,7 @@ exec node --test --test-concurrency="${INTEROP_JOBS:-1}" --test-reporter=spec \
     interop.test.mjs mcp.test.mjs \
     mcp_servers.test.mjs eras.test.mjs tasks.test.mjs questions.test.mjs acp.test.mjs \
     acp_versions.test.mjs care.test.mjs share.test.mjs watch.test.mjs rmp.test.mjs \
-    connect_http.test.mjs nats.test.mjs \
+    connect_http.test.mjs nats.test.mjs nats_links.test.mjs \
     remote.test.mjs \
     conformance.test.mjs http.test.mjs websocket.test.mjs proxies.test.mjs browser.test.mjs \
     page.test.mjs </dev/null
