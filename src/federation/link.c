@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 
+#define READ_FIRST 4096u
 #define READ_MAX 65536u
 #define OPEN_MS 5000
 #define CONTEXT "nats"
@@ -197,9 +198,18 @@ static void lack_memory(struct nats_link *link)
                  (unsigned long long)link->number);
 }
 
+/* Memory for much more than what comes would be mapped, touched and given back with each read. */
+static void plan_next_read(struct nats_link *link, size_t got)
+{
+    if (got == link->read_len && got < READ_MAX)
+        link->read_len *= 2;
+    else if (got < link->read_len / 4 && link->read_len > READ_FIRST)
+        link->read_len /= 2;
+}
+
 static void read_socket(struct nats_link *link)
 {
-    size_t len = READ_MAX;
+    size_t len = link->read_len;
     char *to = link_stream_reserve(&link->stream, &len);
     ssize_t got;
 
@@ -210,6 +220,7 @@ static void read_socket(struct nats_link *link)
     }
     got = read(link->fd, to, len);
     link_stream_add(&link->stream, got > 0 ? (size_t)got : 0);
+    plan_next_read(link, got > 0 ? (size_t)got : 0);
     if (got == 0 && link->state == LINK_IDLE)
         link_drop(link);
     else if (got == 0)
@@ -345,6 +356,7 @@ struct nats_link *link_new(struct nats_hub *hub, uint64_t number)
         return NULL;
     link->hub = hub;
     link->fd = -1;
+    link->read_len = READ_FIRST;
     link->stream.limit = LINK_WINDOW; /* at least that is taken by all */
     link->stream.said_limit = LINK_WINDOW;
     link->acked_before = UINT64_MAX;

@@ -35,6 +35,7 @@ struct nats_link {
     enum link_state state;
     unsigned declined;
     int fd;            /* -1: it is closed */
+    unsigned read_len; /* of the next read, in bytes */
     unsigned interest; /* of the event loop */
     bool is_shut;      /* the socket was told the end of the other direction */
     struct stdio_bus_event_deferred deferred;

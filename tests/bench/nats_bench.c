@@ -4,12 +4,19 @@
  *     nats_bench serve URL SUBJECT                 answers each request with its own text
  *     nats_bench ask URL SUBJECT SECONDS [PID]...  prints the median and the 99th percentile of the
  *                                                  time of a request, and the CPU time of each
- *                                                  process for it, in microseconds */
+ *                                                  process for it, in microseconds
+ *     nats_bench serve-many URL SUBJECT            the same as serve, with as few writes as libnats
+ *                                                  can do
+ *     nats_bench flood URL SUBJECT SECONDS WINDOW [PID]...
+ *                                                  with that number of requests in flight, and as
+ *                                                  few writes: prints requests a second, and the
+ *                                                  CPU time of each process for one */
 #include "build_config.h"
 
 #include <dirent.h>
 #include <inttypes.h>
 #include <nats/nats.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,26 +135,110 @@ static void ask(natsConnection *connection, const char *subject, double seconds,
     printf("\n");
 }
 
+/* --- many in flight --- */
+
+struct flood {
+    const char *subject, *inbox;
+    uint64_t count; /* of answers */
+    uint64_t end_ns;
+    bool is_over;
+};
+
+static void request(natsConnection *connection, const struct flood *flood)
+{
+    check(natsConnection_PublishRequestString(connection, flood->subject, flood->inbox, REQUEST),
+          "publish");
+}
+
+/* By the thread of the subscription. */
+static void answered(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                     void *user_data)
+{
+    struct flood *flood = user_data;
+
+    (void)subscription;
+    if (strncmp(natsMsg_GetData(message), ANSWER, sizeof ANSWER - 1) != 0)
+        check(NATS_ERR, "another answer");
+    natsMsg_Destroy(message);
+    __atomic_add_fetch(&flood->count, 1, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&flood->is_over, __ATOMIC_RELAXED))
+        request(connection, flood);
+}
+
+static uint64_t answers(const struct flood *flood)
+{
+    return __atomic_load_n(&flood->count, __ATOMIC_RELAXED);
+}
+
+static void rest(double seconds)
+{
+    const struct timespec time = {(time_t)seconds,
+                                  (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&time, NULL);
+}
+
+static void flood(natsConnection *connection, const char *subject, double seconds, int window,
+                  char **pids, int pid_count)
+{
+    struct flood flood = {.subject = subject};
+    natsSubscription *subscription = NULL;
+    uint64_t before[PIDS_MAX], began, first, count;
+    natsInbox *inbox = NULL;
+    double took;
+
+    check(natsInbox_Create(&inbox), "inbox");
+    flood.inbox = inbox;
+    check(natsConnection_Subscribe(&subscription, connection, inbox, answered, &flood),
+          "subscribe");
+    for (int i = 0; i < window; i++)
+        request(connection, &flood);
+    rest(0.2);
+    for (int i = 0; i < pid_count; i++)
+        before[i] = cpu_ns(pids[i]);
+    first = answers(&flood);
+    began = now_ns();
+    rest(seconds);
+    count = answers(&flood) - first;
+    took = (double)(now_ns() - began);
+    if (count == 0)
+        check(NATS_TIMEOUT, "answers");
+    printf("%.0f", (double)count * 1e9 / took);
+    for (int i = 0; i < pid_count; i++)
+        printf(" %.1f", (double)(cpu_ns(pids[i]) - before[i]) / 1000 / (double)count);
+    printf("\n");
+    __atomic_store_n(&flood.is_over, true, __ATOMIC_RELAXED);
+    rest(0.1); /* what is on its way comes to no freed connection */
+    natsSubscription_Destroy(subscription);
+    natsInbox_Destroy(inbox);
+}
+
 int main(int argc, char **argv)
 {
     natsConnection *connection = NULL;
     natsOptions *options = NULL;
 
+    bool is_many;
+
     if (argc < 4 || argc > 5 + PIDS_MAX) {
-        fputs("usage: nats_bench serve URL SUBJECT\n"
-              "       nats_bench ask URL SUBJECT SECONDS [PID]...\n",
+        fputs("usage: nats_bench serve|serve-many URL SUBJECT\n"
+              "       nats_bench ask URL SUBJECT SECONDS [PID]...\n"
+              "       nats_bench flood URL SUBJECT SECONDS WINDOW [PID]...\n",
               stderr);
         return 64;
     }
+    is_many = strcmp(argv[1], "serve-many") == 0 || strcmp(argv[1], "flood") == 0;
     check(natsOptions_Create(&options), "options");
     check(natsOptions_SetURL(options, argv[2]), "URL");
-    check(natsOptions_SetSendAsap(options, true),
-          "options"); /* not by a thread of its own, later */
+    check(natsOptions_SetSendAsap(options, !is_many), "options"); /* not later, by another thread */
     check(natsConnection_Connect(&connection, options), "connect");
     natsOptions_Destroy(options);
-    if (strcmp(argv[1], "serve") == 0)
+    if (strncmp(argv[1], "serve", 5) == 0)
         serve(connection, argv[3]);
-    if (argc > 4)
+    if (is_many && argc > 5)
+        flood(connection, argv[3], strtod(argv[4], NULL), (int)strtol(argv[5], NULL, 10), argv + 6,
+              argc - 6);
+    else if (argc > 4)
         ask(connection, argv[3], strtod(argv[4], NULL), argv + 5, argc - 5);
     natsConnection_Destroy(connection);
     return 0;
