@@ -1,0 +1,101 @@
+/* The messages of links, between the daemon and a scripted server that is the other node. */
+#ifndef TESTS_SPEC_NATS_LETTERS_H
+#define TESTS_SPEC_NATS_LETTERS_H
+
+#include <string.h>
+
+#include "nats/link_stream.h"
+#include "nats_broker.h"
+
+#define OTHER "0123456789abcdef" /* the id of the other node */
+#define HERE "stdio_bus.node." OTHER ".7"
+
+struct letter {
+    const char *subject, *reply; /* reply NULL: none */
+    struct link_message message;
+};
+
+static inline char *text_of(struct span bytes)
+{
+    struct text *text = test_text();
+
+    text_add(text, bytes.data, bytes.len);
+    text_add(text, "", 1);
+    return text->data;
+}
+
+/* The next message that the daemon publishes; signs of life are left out. */
+static inline struct letter broker_letter(struct broker *broker)
+{
+    struct client *link = broker->link;
+
+    for (;;) {
+        struct span line = client_line(link);
+        char *words[4] = {NULL}, *text = text_of(line), *save;
+        struct letter letter = {.reply = NULL};
+        size_t count = 0, len;
+
+        for (char *word = strtok_r(text, " ", &save); word != NULL && count < 4;
+             word = strtok_r(NULL, " ", &save))
+            words[count++] = word;
+        ck_assert_msg(count >= 3 && strcmp(words[0], "PUB") == 0, "%s", text);
+        len = (size_t)strtoul(words[count - 1], NULL, 10);
+        while (link->input.len - link->consumed < len + 2)
+            ck_assert(client_read_before(link, deadline_usual()));
+        letter.subject = words[1];
+        letter.reply = count == 4 ? words[2] : NULL;
+        text = text_of((struct span){link->input.data + link->consumed, len});
+        link->consumed += len + 2;
+        ck_assert(link_message_read(&letter.message, slice_of(text, len)));
+        if (letter.message.kind != LINK_LIFE)
+            return letter;
+    }
+}
+
+static inline struct letter broker_expect_letter(struct broker *broker, enum link_kind kind,
+                                                 const char *subject, const char *payload)
+{
+    struct letter letter = broker_letter(broker);
+    struct slice text = letter.message.payload;
+
+    ck_assert_msg(letter.message.kind == kind, "%c instead of %c", (char)letter.message.kind,
+                  (char)kind);
+    if (subject != NULL)
+        ck_assert_str_eq(letter.subject, subject);
+    if (payload != NULL)
+        ck_assert_msg(text.len >= strlen(payload) &&
+                          memcmp(text.data, payload, strlen(payload)) == 0,
+                      "%.*s instead of %s", (int)text.len, text.data, payload);
+    return letter;
+}
+
+/* Of the end of a link whose subject this is. */
+static inline uint64_t mark_of(const char *subject)
+{
+    const char *number = strrchr(subject, '.');
+
+    return link_mark(test_format("%.16s", number - 16), strtoul(number + 1, NULL, 10));
+}
+
+/* A message of link 7 of the other node, unless it has another mark. */
+static inline void broker_post(struct broker *broker, const char *sid, const char *subject,
+                               const char *reply, const struct link_message *message)
+{
+    struct link_message marked = *message;
+    char head[LINK_HEAD_LEN];
+
+    if (message->mark == 0 && strchr("DEAR", (char)message->kind) != NULL)
+        marked.mark = mark_of(subject) + link_mark(OTHER, 7);
+    link_message_write(head, &marked);
+    broker_say(broker, test_format("MSG %s %s %s %zu", subject, sid, reply,
+                                   sizeof head + message->payload.len));
+    client_send_bytes(broker->link, head, sizeof head);
+    if (message->payload.len > 0)
+        client_send_bytes(broker->link, message->payload.data, message->payload.len);
+    client_send_bytes(broker->link, "\r\n", 2);
+}
+
+#define DELIVER(broker, sid, subject, reply, ...)                                                  \
+    broker_post(broker, sid, subject, reply, &(const struct link_message){__VA_ARGS__})
+
+#endif
