@@ -64,12 +64,19 @@ static bool is_due(const struct kind *kind)
     return kind->count < STEPS_MAX || (steps & (steps - 1)) == 0;
 }
 
-/* A daemon that has logged this handles the signals, and logs what came of them. */
+static bool shuts_down(const struct daemon *daemon)
+{
+    return daemon->log.len > 0 && strstr(daemon->log.data, " shutting down\n") != NULL;
+}
+
+/* A daemon that has logged this handles the signals, and logs what came of them, until it ends. */
 static bool serves(struct daemon *daemon)
 {
     static const char *const lines[] = {"listening on ", "] connected: stdio"};
 
     log_refresh(daemon);
+    if (shuts_down(daemon))
+        return false;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (daemon->log.len > 0 && strstr(daemon->log.data, lines[i]) != NULL)
             return true;
@@ -99,7 +106,7 @@ static bool is_over(struct kind *kind, struct daemon *daemon, size_t mark)
         return true;
     }
     if (strstr(log, kind->done) == NULL)
-        return false;
+        return shuts_down(daemon);
     kind->count++;
     return true;
 }

@@ -245,6 +245,7 @@ TEST(design_command_that_exec_refuses)
 /* The program is removed while its worker runs: the restart fails like any other crash. */
 TEST(design_command_that_is_gone_at_the_restart)
 {
+    steps_without_reloads("the configuration names a program that is gone");
     const char *path = test_format("%s/worker", test_dir());
     struct text *worker = test_text(), *binary = test_text();
     if (getenv("STDIO_BUS_WRAPPER") != NULL)

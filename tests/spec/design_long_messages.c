@@ -170,7 +170,7 @@ TEST_ROWS(design_too_long_answer_is_an_error, FRAMINGS * 2)
     ck_assert_uint_eq(client_result(client, "8").len, 1990002);
     client_expect_quiet(client);
     ck_assert_int_eq(client_pid(client, "9", NULL), pid);
-    ck_assert(!daemon_logged(daemon, " ERROR "));
+    ck_assert(!daemon_logged(daemon, " ERROR \\["));
     daemon_check_memory(daemon, 12288);
 }
 

@@ -112,6 +112,7 @@ TEST(page_has_figures)
 /* All who look within a second get the same. */
 TEST(page_computes_once_a_second)
 {
+    steps_without("they are in the data");
     struct daemon *daemon = start_page("");
     const char *first, *second = "";
     int tries;
@@ -130,6 +131,7 @@ TEST(page_computes_once_a_second)
 
 TEST(page_shows_errors_with_their_causes)
 {
+    steps_without_upgrades("each program notes errors of its own");
     struct daemon *daemon = start_page("");
     const char *data;
 

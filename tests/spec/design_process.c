@@ -31,6 +31,7 @@ static void write_config(const struct daemon *daemon, int fd)
 
 TEST(design_sigusr1_is_harmless_from_the_start)
 {
+    steps_without_reloads("the configuration came from a fifo");
     struct daemon *daemon;
     int fd = start_waiting(&daemon, NULL);
     daemon_signal(daemon, SIGUSR1);

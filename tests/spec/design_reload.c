@@ -13,6 +13,13 @@
 
 /* --- writing and reloading --- */
 
+static void reload_alone(void)
+{
+    steps_without_reloads("each test has reloads of its own");
+}
+
+FIXTURE(reload_alone, NULL)
+
 static void write_config(const struct daemon *daemon, const char *pools, const char *members)
 {
     struct text text = {0};

@@ -294,6 +294,7 @@ TEST(design_closing_clients_do_not_take_the_next_process)
  * 2.1 seconds in all. A client of another address waits for none of that. */
 TEST(design_crashing_clients_wait_for_their_next_process)
 {
+    steps_without("they take the time in which the client waits");
     if (!has_second_address())
         return;
     struct daemon *daemon = START_TCP(.pools = EXCLUSIVE(4));

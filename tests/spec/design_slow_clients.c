@@ -96,6 +96,7 @@ TEST(design_slow_client_in_the_way_is_not_disconnected)
 /* A client that reads a little at a time makes no room in its socket. */
 TEST_ROWS(design_client_that_reads_too_little_is_disconnected, 2)
 {
+    steps_without("the requests have to be there at once");
     char some[4096];
     struct daemon *daemon = START(.mode = row == 0 ? SETUP_UNIX : SETUP_TCP, .instances = 1,
                                   .limits = "'slow_client_timeout_sec':1");
@@ -162,6 +163,7 @@ static struct client *connect_from_afar(const struct daemon *daemon)
  * another origin does not wait for them. */
 TEST(design_origin_of_slow_clients_waits_alone)
 {
+    steps_without("they take the time in which the clients wait");
     struct client *late[10];
     struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1,
                                   .limits = "'slow_client_timeout_sec':1");
@@ -194,6 +196,7 @@ static struct client *connect_with_token(const struct daemon *daemon)
 /* The line of an origin has only clients that have shown the token. */
 TEST(design_connections_without_token_take_no_turns)
 {
+    steps_without("they take the time in which the clients wait");
     struct client *strangers[10], *late[10];
     const char *path = test_format("%s/token", test_dir());
     FILE *file = fopen(path, "w");

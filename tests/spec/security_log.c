@@ -18,6 +18,7 @@ static void expect_few(struct daemon *daemon, const char *pattern, int64_t start
 /* Two clients take a session from each other. The summary needs no further line. */
 TEST(security_moved_sessions_do_not_flood_the_log)
 {
+    steps_without("they take longer than a few lines may");
     struct daemon *daemon = START(.pools = POOL_OF("'instances':1,'protocol':'acp'"));
     struct client *clients[] = {client_connect(daemon), client_connect(daemon)};
     client_request(clients[0], "0", NULL, "plain", "{'result':{'sessionId':'s'}}");
@@ -39,6 +40,7 @@ TEST(security_moved_sessions_do_not_flood_the_log)
  * client; the summary has their number (spec 7.3.2). */
 TEST(security_too_long_messages_do_not_flood_the_log)
 {
+    steps_without("they take longer than a few lines may");
     struct daemon *daemon = START(.instances = 1, .limits = "'max_input_buffer':1024");
     struct text *line = test_text();
     text_printf(line, "{\"id\":1,\"method\":\"");
@@ -57,6 +59,7 @@ TEST(security_too_long_messages_do_not_flood_the_log)
 /* A client that comes and goes has a process each time. */
 TEST(security_processes_of_clients_do_not_flood_the_log)
 {
+    steps_without("they take longer than a few lines may");
     struct daemon *daemon = START(.pools = POOL_OF("'instances':1,'clients':'exclusive'"));
     int64_t start = now_ms();
     for (int i = 0; i < SOME; i++) {

@@ -244,6 +244,7 @@ static const char *const held_workers[] = {NULL, "'--on-sigterm','ignore','--sta
 
 TEST_ROWS(spec_10_2_stalled_client_costs_no_answer_of_others, COUNT(held_workers))
 {
+    steps_without("the requests have to be there at once");
     struct daemon *daemon = START(.instances = 1, .args = held_workers[row],
                                   .limits = "'drain_timeout_sec':1,'max_output_queue':65536",
                                   .arguments = {"--log-level", "debug"});

@@ -158,9 +158,10 @@ TEST_ROWS(spec_9_1_file_that_cannot_be_read, COUNT(bad_files))
 
 TEST(spec_9_1_config_from_a_descriptor)
 {
-    struct client *client = client_connect(START(.config_by_fd = true, .args = "'--name','by-fd'"));
+    struct client *client;
     struct span born;
     steps_without_upgrades("a configuration from a descriptor is read once");
+    client = client_connect(START(.config_by_fd = true, .args = "'--name','by-fd'"));
     born = client_ask(client, "1", NULL, "environment", NULL);
     expect_member(born, "args.2", "'by-fd'");
     ck_assert_msg(json_get(born, "fds.3").data == NULL, "the worker has it too");

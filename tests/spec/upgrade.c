@@ -57,6 +57,7 @@ static void copy_program(void)
     program = test_format("%s/stdio_bus", test_dir());
     setenv("STDIO_BUS", program, 1);
     write_build(PACKAGE_VERSION, PACKAGE_VERSION);
+    steps_without("each test has upgrades of its own");
 }
 
 FIXTURE(copy_program, NULL)
@@ -286,6 +287,27 @@ TEST(upgrade_by_the_control_socket)
     client_error(control, "2", -32000, ": no");
     expect_word(client_line(events).data, "not upgraded");
     client_pid(client, "2", NULL);
+}
+
+/* The program that checks the state logs nothing of it but errors: a line would be the reason for
+ * which there is no upgrade. */
+TEST(upgrade_while_a_client_waits_for_memory)
+{
+    struct daemon *daemon = START(.arguments = {"--log-level", "debug"},
+                                  .limits = "'max_memory':1048576,'max_input_buffer':1048576");
+    struct client *holder = client_connect(daemon), *waiting = client_connect(daemon);
+    char *letters = malloc(600000);
+
+    ck_assert_ptr_nonnull(letters);
+    memset(letters, 'x', 600000);
+    client_send_bytes(holder, "{\"text\":\"", 9);
+    client_send_bytes(holder, letters, 600000);
+    client_send_bytes(waiting, "{\"text\":\"", 9);
+    (void)client_offer(waiting, letters, 600000);
+    daemon_wait_log(daemon, "client=2.*waits for the memory");
+    daemon_upgrade(daemon);
+    daemon_wait_log(daemon, "client=2.*waits for the memory");
+    free(letters);
 }
 
 /* --- what leaves the daemon running --- */

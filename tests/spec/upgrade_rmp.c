@@ -311,6 +311,7 @@ static void reload(struct daemon *daemon, const char *config)
 /* The topic bus has its pools from its start on. */
 TEST(upgrade_rmp_after_a_reload)
 {
+    steps_without_upgrades("one more is refused");
     struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
     struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
