@@ -65,9 +65,16 @@ const struct ctl_column ctl_session_columns[] = {
 };
 
 const struct ctl_column ctl_node_columns[] = {
-    {"node", "NODE", CTL_TEXT, 0, 0},      {"version", "VERSION", CTL_TEXT, 1, 0},
-    {"since_ms", "SINCE", CTL_TIME, 0, 0}, {"round_trip_us", "ROUND TRIP US", CTL_NUMBER, 0, 0},
-    {"id", "ID", CTL_TEXT, 2, 0},          END,
+    {"node", "NODE", CTL_TEXT, 0, 0},
+    {"version", "VERSION", CTL_TEXT, 1, 0},
+    {"since_ms", "SINCE", CTL_TIME, 0, 0},
+    {"round_trip_us", "ROUND TRIP US", CTL_NUMBER, 0, 0},
+    {"links", "LINKS", CTL_NUMBER, 0, 0},
+    {"unacked_bytes", "UNACKED", CTL_NUMBER, 5, 0},
+    {"declined", "DECLINED", CTL_NUMBER, 4, 0},
+    {"lost", "LOST", CTL_NUMBER, 3, 0},
+    {"id", "ID", CTL_TEXT, 2, 0},
+    END,
 };
 
 const struct ctl_column ctl_request_columns[] = {

@@ -29,13 +29,25 @@ struct nats_export {
     char *id, *subject, *link_subject;
 };
 
+#define TALLIES_MAX 64 /* names; all others together have one */
+
+/* federation/tallies.h: what is counted for a name of nodes. */
+struct nats_tally {
+    char name[NATS_NODE_NAME_MAX + 1];
+    uint64_t received, sent; /* bytes of links */
+    uint64_t declined, lost; /* links: of that node, here; with it */
+    uint64_t round_trip_us;  /* the last one; 0: unknown */
+    uint64_t links, unacked; /* when they were measured last */
+};
+
 /* Another daemon to which there are links, or an address from which one is to be opened. */
 struct nats_node {
     struct list_node link; /* hub->links.nodes */
     char id[NATS_NODE_ID_LEN + 1];
     char name[NATS_NODE_NAME_MAX + 1];
-    struct list links; /* struct nats_link; never empty for long */
-    int64_t heard_ms;  /* when it has sent something last */
+    struct list links;        /* struct nats_link; never empty for long */
+    int64_t heard_ms;         /* when it has sent something last */
+    struct nats_tally *tally; /* of its name, in hub->tallies */
 };
 
 struct nats_link_counters {
@@ -59,7 +71,6 @@ struct nats_links {
     struct nats_link_counters counters;
 };
 
-#define PRESENCE_ID_LEN 16 /* hexadecimal digits, new with each start */
 #define PRESENCE_SUBJECT_MAX 128
 
 /* federation/presence.h */
@@ -68,13 +79,15 @@ struct nats_presence {
     struct broker_watcher watcher;
     struct list nodes; /* struct seen_node */
     size_t count;
-    char id[PRESENCE_ID_LEN + 1], subject[PRESENCE_SUBJECT_MAX], answers[PRESENCE_SUBJECT_MAX];
+    char subject[PRESENCE_SUBJECT_MAX], answers[PRESENCE_SUBJECT_MAX];
 };
 
 struct nats_metrics {
     uint64_t connected, connections, requests, in_flight, lost;
     uint64_t links, nodes;
     struct nats_link_counters counters;
+    const struct nats_tally *tallies;
+    size_t tally_count;
 };
 
 struct nats_hub {
@@ -88,7 +101,10 @@ struct nats_hub {
     uint64_t requests, last_number;
     struct nats_presence presence;
     struct nats_links links;
-    struct nats_metrics metrics; /* as they were measured last */
+    struct nats_tally tallies[TALLIES_MAX + 1]; /* the last one is that of the other names */
+    size_t tally_count;
+    struct nats_metrics metrics; /* as they were measured last, */
+    int64_t measured_ms;         /* then, while there were links */
 };
 
 #endif

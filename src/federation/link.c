@@ -37,6 +37,7 @@ static void send_message(struct nats_link *link, const struct link_message *mess
     struct link_message marked = *message;
 
     marked.mark = link->mark;
+    link->node->tally->sent += message->payload.len;
     node_subject(subject, link->hub, link->node->id, link->peer_number);
     head.subject = slice_of_text(subject);
     node_send(link->hub, &head, &marked);
@@ -292,6 +293,7 @@ void link_came(struct nats_link *link, const struct link_message *message)
     enum link_verdict verdict = link_stream_take(&link->stream, message);
 
     link->node->heard_ms = now_ms(link);
+    link->node->tally->received += message->payload.len;
     if (verdict == LINK_IMPOSSIBLE) {
         link->hub->links.counters.broken++;
         link_break(link, "a message that cannot be of this link");

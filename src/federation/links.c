@@ -13,6 +13,7 @@
 #include "bus/gate.h"
 #include "bus/origins.h"
 #include "federation/link.h"
+#include "federation/tallies.h"
 #include "router/eras.h"
 #include "router/shares.h"
 
@@ -42,6 +43,7 @@ static void end_links(struct nats_hub *hub, struct nats_node *node, const char *
     snprintf(text, sizeof text, "node %s %s", node_name(node), reason);
     log_warn(hub->bus->log, CONTEXT, "%s: %zu link%s lost", text, count, count == 1 ? "" : "s");
     hub->links.counters.broken += count;
+    node->tally->lost += count;
     for (; count > 0; count--) /* each leaves the list, and the last one frees the node */
         link_cut(list_entry(node->links.head.next, struct nats_link, in_node), text);
 }
@@ -398,6 +400,7 @@ void nats_link_asked(struct nats_subscription *subscription, const struct nats_f
     problem = serve(hub, &address, group, frame);
     if (problem == NULL)
         return;
+    tallies_get(hub, address.name)->declined++;
     answer(hub, frame->line.reply, LINK_DECLINE, slice_of_text(problem));
     log_repeated(hub->bus->log, LOG_LEVEL_WARN, CONTEXT, slice_of_text(address.id),
                  "a link to pool %s is declined: %s", export->id, problem);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "federation/tallies.h"
 
 /* --- addresses --- */
 
@@ -135,6 +136,7 @@ struct nats_node *nodes_get(struct nats_hub *hub, const struct node_address *add
     memcpy(node->id, address->id, sizeof node->id);
     memcpy(node->name, address->name, sizeof node->name);
     list_init(&node->links);
+    node->tally = tallies_get(hub, node->name);
     node->heard_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
     list_append(&hub->links.nodes, &node->link);
     return node;

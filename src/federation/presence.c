@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "bus/reports.h"
 #include "config/nats_keys.h"
+#include "federation/node_metrics.h"
+#include "federation/nodes.h"
+#include "federation/tallies.h"
 #include "json/document.h"
 
 #define NODES_MAX 1024
@@ -21,7 +24,7 @@
 /* A node that has answered. */
 struct seen_node {
     struct list_node link; /* presence->nodes, the one that has answered last is the last one */
-    char id[PRESENCE_ID_LEN + 1];
+    char id[NATS_NODE_ID_LEN + 1];
     char name[TEXT_MAX + 1], version[TEXT_MAX + 1];
     int64_t up_ms, heard_ms, round_trip_us;
 };
@@ -43,7 +46,7 @@ static void answer(struct nats_subscription *subscription, const struct nats_fra
     if (frame->line.reply.data == NULL)
         return;
     row_begin(&text, NULL, '{');
-    row_string(&text, "id", hub->presence.id);
+    row_string(&text, "id", hub->links.id);
     row_string(&text, "node", hub->config.node != NULL ? hub->config.node : NATS_PREFIX_DEFAULT);
     row_string(&text, "version", PACKAGE_VERSION);
     row_number(&text, "up_ms", stdio_bus_event_loop_now_ms(hub->bus->loop) - hub->bus->started_ms);
@@ -55,15 +58,15 @@ static void answer(struct nats_subscription *subscription, const struct nats_fra
 }
 
 /* The subject of the answers has the time of the question. */
-static void ask(struct nats_hub *hub)
+void presence_ask(struct nats_hub *hub)
 {
     char subject[PRESENCE_SUBJECT_MAX], reply[PRESENCE_SUBJECT_MAX];
     const struct nats_head head = {
         .subject = slice_of(subject, (size_t)snprintf(subject, sizeof subject, "%s.nodes",
                                                       nats_config_prefix(&hub->config))),
         .reply = slice_of(reply, (size_t)snprintf(reply, sizeof reply, "%s.nodes.%s.%" PRIx64,
-                                                  nats_config_prefix(&hub->config),
-                                                  hub->presence.id, (uint64_t)clock_now_us()))};
+                                                  nats_config_prefix(&hub->config), hub->links.id,
+                                                  (uint64_t)clock_now_us()))};
 
     if (broker_is_ready(&hub->broker) &&
         broker_send(&hub->broker, &head, slice_of("", 0)) != STDIO_BUS_OK)
@@ -107,7 +110,7 @@ static bool read_answer(struct seen_node *node, const struct json_value *root)
     char id[TEXT_MAX + 1];
     const struct json_value *up_ms;
 
-    if (root->type != JSON_OBJECT || !read_text(id, root, "id") || strlen(id) != PRESENCE_ID_LEN ||
+    if (root->type != JSON_OBJECT || !read_text(id, root, "id") || strlen(id) != NATS_NODE_ID_LEN ||
         !read_text(node->name, root, "node") || !read_text(node->version, root, "version"))
         return false;
     memcpy(node->id, id, sizeof node->id);
@@ -154,6 +157,14 @@ static void keep(struct nats_hub *hub, const struct seen_node *node)
     presence->count++;
 }
 
+static void note_round_trip(struct nats_hub *hub, const struct seen_node *seen)
+{
+    const struct nats_node *node = nodes_find(hub, seen->id);
+
+    if (node != NULL)
+        node->tally->round_trip_us = (uint64_t)seen->round_trip_us;
+}
+
 static void answered(struct nats_subscription *subscription, const struct nats_frame *frame)
 {
     struct nats_hub *hub = list_entry(subscription, struct nats_hub, presence.answered);
@@ -170,14 +181,29 @@ static void answered(struct nats_subscription *subscription, const struct nats_f
         report_lost(hub);
     if (status != STDIO_BUS_OK)
         return;
-    if (read_answer(&node, document.root) && strcmp(node.id, hub->presence.id) != 0)
+    if (read_answer(&node, document.root) && strcmp(node.id, hub->links.id) != 0) {
+        note_round_trip(hub, &node);
         keep(hub, &node);
+    }
     document_free(&document);
 }
 
 /* --- the list --- */
 
-static void write_node(struct json_text *to, const struct seen_node *node, int64_t now_ms)
+/* The links of the node itself; what has ended, of all nodes of its name. */
+static void write_links(struct nats_hub *hub, struct json_text *to, const struct seen_node *seen)
+{
+    const struct nats_node *node = nodes_find(hub, seen->id);
+    const struct nats_tally *tally = node != NULL ? node->tally : tallies_find(hub, seen->name);
+
+    row_number(to, "links", node != NULL ? (int64_t)list_count(&node->links) : 0);
+    row_number(to, "unacked_bytes", node != NULL ? (int64_t)node_metrics_unacked(node) : 0);
+    row_number(to, "declined", tally != NULL ? (int64_t)tally->declined : 0);
+    row_number(to, "lost", tally != NULL ? (int64_t)tally->lost : 0);
+}
+
+static void write_node(struct nats_hub *hub, struct json_text *to, const struct seen_node *node,
+                       int64_t now_ms)
 {
     row_begin(to, NULL, '{');
     row_string(to, "node", node->name);
@@ -185,6 +211,7 @@ static void write_node(struct json_text *to, const struct seen_node *node, int64
     row_string(to, "version", node->version);
     row_number(to, "since_ms", node->up_ms + now_ms - node->heard_ms);
     row_number(to, "round_trip_us", node->round_trip_us);
+    write_links(hub, to, node);
     row_end(to, '}');
 }
 
@@ -203,12 +230,12 @@ void presence_list(struct nats_hub *hub, struct json_text *to, size_t limit)
         if (seen->heard_ms + SHOWN_MS < now_ms)
             remove_node(presence, seen);
         else if (written++ < limit)
-            write_node(to, seen, now_ms);
+            write_node(hub, to, seen, now_ms);
     }
     row_end(to, ']');
     row_number(to, "total", (int64_t)presence->count);
     row_end(to, '}');
-    ask(hub);
+    presence_ask(hub);
 }
 
 /* --- events --- */
@@ -240,12 +267,10 @@ void presence_start(struct nats_hub *hub)
     struct nats_presence *presence = &hub->presence;
 
     list_init(&presence->nodes);
-    snprintf(presence->id, sizeof presence->id, "%016" PRIx64,
-             siphash(&hub->broker.random, "presence", 8));
     snprintf(presence->subject, sizeof presence->subject, "%s.nodes",
              nats_config_prefix(&hub->config));
     snprintf(presence->answers, sizeof presence->answers, "%s.nodes.%s.*",
-             nats_config_prefix(&hub->config), presence->id);
+             nats_config_prefix(&hub->config), hub->links.id);
     presence->watcher.ready = ready;
     presence->watcher.lost = lost;
     broker_watch(&hub->broker, &presence->watcher);

@@ -1,5 +1,5 @@
 /* The nodes that are seen over NATS. Each answers a request on PREFIX.nodes; nothing is sent unless
- * a list is asked for. */
+ * a list, or metrics, are asked for. */
 #ifndef STDIO_BUS_FEDERATION_PRESENCE_H
 #define STDIO_BUS_FEDERATION_PRESENCE_H
 
@@ -10,6 +10,9 @@ void presence_start(struct nats_hub *hub);
 
 /* Ends that, and forgets the nodes. Idempotent; the struct may be zeroed. */
 void presence_end(struct nats_hub *hub);
+
+/* Asks all nodes. */
+void presence_ask(struct nats_hub *hub);
 
 /* Writes an object with the list of the nodes that have answered of late, this one not included, at
  * most `limit`, and asks them all again: their answers are in the next list. */

@@ -13,6 +13,7 @@
 #include "federation/exports.h"
 #include "federation/links.h"
 #include "federation/links_archive.h"
+#include "federation/node_metrics.h"
 #include "federation/presence.h"
 #include "monitor/metrics.h"
 #include "router/router_archive.h"
@@ -144,8 +145,20 @@ static const struct metric metrics[] = {
      .always = true, METRIC_AT(struct nats_metrics, counters.declined)},
     {"stdio_bus_nats_links_broken_total", "Links that have ended with their node.", .always = true,
      METRIC_AT(struct nats_metrics, counters.broken)},
+    {"stdio_bus_nats_node_links", .write = node_metrics_write},
     {.name = NULL},
 };
+
+/* The next metrics have the round trips. Both parts of the metrics are measured in one round. */
+static void ask_nodes(struct nats_hub *hub)
+{
+    int64_t now_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+
+    if (now_ms == hub->measured_ms || list_empty(&hub->links.nodes))
+        return;
+    hub->measured_ms = now_ms;
+    presence_ask(hub);
+}
 
 static const void *measure(void *state)
 {
@@ -159,7 +172,11 @@ static const void *measure(void *state)
                                          counters->lost,
                                          hub->links.count,
                                          list_count(&hub->links.nodes),
-                                         hub->links.counters};
+                                         hub->links.counters,
+                                         hub->tallies,
+                                         hub->tally_count};
+    node_metrics_measure(hub);
+    ask_nodes(hub);
     return &hub->metrics;
 }
 

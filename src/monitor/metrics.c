@@ -294,7 +294,7 @@ static void put_lines(struct json_text *to, const struct metric *metric, const s
     }
 }
 
-static void put_head(struct json_text *to, const struct metric *metric)
+void metrics_put_head(struct json_text *to, const struct metric *metric)
 {
     size_t len = strlen(metric->name);
     bool is_total = len > 6 && strcmp(metric->name + len - 6, "_total") == 0;
@@ -302,19 +302,32 @@ static void put_head(struct json_text *to, const struct metric *metric)
     head(to, metric->name, is_total ? "counter" : "gauge", metric->help);
 }
 
+void metrics_put_of_label(struct json_text *to, const char *name, const char *label_name,
+                          struct slice word, uint64_t value, enum metric_unit unit)
+{
+    json_text_format(to, "%s{%s=", name, label_name);
+    label(to, word);
+    json_text_literal(to, "}");
+    put_value(to, value, unit);
+}
+
 /* 0 for all values if there is no struct. */
 static void write_metric(struct json_text *to, const struct metric *metric, const void *values)
 {
     if (metric->may_lack && value_of(metric, values, 0) == 0)
         return;
-    put_head(to, metric);
+    if (metric->write != NULL) {
+        metric->write(to, values);
+        return;
+    }
+    metrics_put_head(to, metric);
     put_lines(to, metric, NULL, values);
 }
 
 static void write_of_pools(struct json_text *to, const struct metric *metric,
                            const struct metrics *metrics)
 {
-    put_head(to, metric);
+    metrics_put_head(to, metric);
     for (size_t i = 0; i < metrics->pool_count; i++)
         put_lines(to, metric, &metrics->pools[i].id, &metrics->pools[i]);
 }

@@ -67,6 +67,12 @@ void metrics_write(struct json_text *to, const struct metrics *metrics);
 /* From now on the bus measures: outcomes and times of requests, and the loop. */
 void metrics_start(struct stdio_bus *bus);
 
+/* For `write` of a metric: the first lines of one with this name and help; a line
+ * NAME{LABEL="WORD"} VALUE. */
+void metrics_put_head(struct json_text *to, const struct metric *metric);
+void metrics_put_of_label(struct json_text *to, const char *name, const char *label_name,
+                          struct slice word, uint64_t value, enum metric_unit unit);
+
 /* The memory of the process that is in use, in bytes; 0: unknown. */
 uint64_t metrics_resident(void);
 

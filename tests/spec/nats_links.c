@@ -1,6 +1,7 @@
 /* Links over NATS (federation.md): the daemon beside a scripted server, which is the other node. */
 #include "build_config.h"
 
+#include "control.h"
 #include "nats_letters.h"
 
 #define INBOX "14" /* the sid of the daemon's inbox */
@@ -132,6 +133,80 @@ TEST(nats_link_is_declined_without_a_free_worker)
     DELIVER(&broker, "2", "stdio_bus.open.a", "back.7", .kind = LINK_OPEN,
             .payload = slice_of_text(OTHER " 7 far"));
     broker_expect_letter(&broker, LINK_ACCEPT, "back.7", NULL);
+}
+
+/* The subject that answers to the question of the daemon have. */
+static const char *broker_question(struct broker *broker)
+{
+    static const char begin[] = "PUB stdio_bus.nodes ";
+    const char *text;
+
+    do {
+        text = text_of(client_line(broker->link));
+    } while (strncmp(text, begin, sizeof begin - 1) != 0);
+    client_line(broker->link); /* the message is empty */
+    text += sizeof begin - 1;
+    return test_format("%.*s", (int)strcspn(text, " "), text);
+}
+
+/* In one write: each by another node. */
+static void ask_for_links(struct broker *broker, int count)
+{
+    struct text *all = test_text();
+
+    for (int i = 0; i < count; i++) {
+        const char *from = test_format("%016x 8 n%d", i, i);
+        const struct link_message message = {.kind = LINK_OPEN, .payload = slice_of_text(from)};
+        char head[LINK_HEAD_LEN];
+
+        link_message_write(head, &message);
+        text_printf(all, "MSG stdio_bus.open.a 2 back.8 %zu\r\n", sizeof head + strlen(from));
+        text_add(all, head, sizeof head);
+        text_printf(all, "%s\r\n", from);
+    }
+    client_send_bytes(broker->link, all->data, all->len);
+}
+
+#define NODE_METRIC(name) control_metric(control, "stdio_bus_nats_node_" name)
+
+TEST(nats_links_are_counted_by_node)
+{
+    static const char seen[] = "{\"id\":\"" OTHER
+                               "\",\"node\":\"far\",\"version\":\"9\",\"up_ms\":1}";
+    struct broker broker = {.port = 0};
+    struct client *control;
+    struct daemon *daemon;
+    const char *there, *reply;
+
+    broker_listen(&broker);
+    daemon = CONTROL_DAEMON(.config = CONFIG(",'clients':'exclusive','instances':1"));
+    control = control_connect(daemon);
+    broker_begin(&broker);
+    ck_assert_double_eq(NODE_METRIC("links{node=\"far\"}"), -1);
+    there = open_link(&broker);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(ECHO_LINE));
+    broker_expect_letter(&broker, LINK_DATA, HERE, NULL);
+    ck_assert_double_gt(NODE_METRIC("unacked_bytes{node=\"far\"}"), 1);
+    broker_question(&broker);
+    ask_for_links(&broker, 70);
+    for (int i = 0; i < 70; i++)
+        broker_expect_letter(&broker, LINK_DECLINE, "back.8", NULL);
+    ck_assert_double_eq(NODE_METRIC("links{node=\"far\"}"), 1);
+    ck_assert_double_eq(NODE_METRIC("received_bytes_total{node=\"far\"}"), strlen(ECHO_LINE));
+    ck_assert_double_eq(NODE_METRIC("declined_total{node=\"n0\"}"), 1);
+    ck_assert_double_eq(NODE_METRIC("declined_total{node=\"n62\"}"), 1);
+    ck_assert_double_eq(NODE_METRIC("declined_total{node=\"n63\"}"), -1);
+    ck_assert_double_eq(NODE_METRIC("declined_total{node=\"(others)\"}"), 7);
+    ck_assert_double_eq(NODE_METRIC("round_trip_seconds{node=\"far\"}"), 0);
+    reply = broker_question(&broker);
+    broker_say(&broker, test_format("MSG %s 13 %zu\r\n%s", reply, strlen(seen), seen));
+    control_wait(control, "nodes", "nodes.0.links", "1");
+    ck_assert_double_gt(NODE_METRIC("round_trip_seconds{node=\"far\"}"), 0);
+    DELIVER(&broker, INBOX, test_format("%.*s.0", (int)(strlen(there) - 2), there), "",
+            .kind = LINK_GONE, .payload = slice_of_text(OTHER));
+    control_wait(control, "nodes", "nodes.0.lost", "1");
+    ck_assert_double_eq(NODE_METRIC("links{node=\"far\"}"), 0);
 }
 
 /* One that another node has declined comes after later ones. */
