@@ -33,6 +33,7 @@ static void set_dialer(struct worker *worker, const struct dialer *dialer)
 {
     worker->program.dialer = dialer;
     worker->options.same_socket = dialer != NULL;
+    worker->stream.endpoint.peer.is_link = dialer != NULL && !worker_is_front(worker);
 }
 
 int pools_find_dialers(struct stdio_bus *bus)

@@ -217,7 +217,7 @@ bool eras_worker_ended(struct router *router, struct peer *worker)
         return false;
     excused = stateless->support != ERA_SERVED;
     /* Without a client the daemon may have ended it. */
-    if (stateless->support == ERA_UNKNOWN && !list_empty(&worker->bindings))
+    if (stateless->support == ERA_UNKNOWN && !list_empty(&worker->bindings) && !worker->is_link)
         refuse_era(router, stateless);
     affinity_clear_worker(worker);
     worker->probed = false;

@@ -120,6 +120,7 @@ struct peer {
     struct handshake *handshake; /* MCP, a worker: see router/handshake.h; NULL: none is kept */
     struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
     bool probed;           /* a worker: the daemon asks which era it serves (router/eras.h) */
+    bool is_link;          /* a worker: of another machine; its end says nothing of its server */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;       /* requests that were abandoned and not answered: they may still run */
     uint64_t broadcast;    /* the last binding that has got the message which is offered again */

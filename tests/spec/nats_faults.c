@@ -312,6 +312,34 @@ TEST_ROWS(nats_link_ends_after_what_cannot_be, COUNT(impossible))
     expect_others_served(&scene);
 }
 
+#define STATELESS_REQUEST                                                                          \
+    "{'jsonrpc':'2.0','id':%d,'method':'tools/list','params':{'_meta':"                            \
+    "{'io.modelcontextprotocol/protocolVersion':'2026-07-28'}}}"
+
+/* That no node was reached says nothing of the era of MCP that the server knows. */
+TEST(nats_remote_pool_is_not_reached_in_the_stateless_era)
+{
+    struct scene scene = {.broker = {.port = 0}};
+    struct broker *broker = &scene.broker;
+
+    broker_listen(broker);
+    scene.daemon =
+        START(.config = test_format("{'pools':[{'id':'a','remote':true,'protocol':'mcp'}],"
+                                    "'nats':{'servers':['127.0.0.1:%u']}}",
+                                    broker->port));
+    begin(broker);
+    scene.client = client_connect(scene.daemon);
+    client_send(scene.client, STATELESS_REQUEST, 1);
+    for (int attempts = 0; attempts < 4; attempts++) { /* of two workers */
+        scene.letter = broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+        broker_say(broker,
+                   test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", scene.letter.reply));
+    }
+    client_error(scene.client, "1", -32000, "no node of NATS serves the pool a now");
+    client_send(scene.client, STATELESS_REQUEST, 2);
+    broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+}
+
 /* --- the daemon serves --- */
 
 static void serve(struct broker *broker)
