@@ -15,6 +15,7 @@
 #include "bus/sleep.h"
 #include "bus/workers.h"
 #include "router/departure.h"
+#include "router/waiting.h"
 
 /* NULL: the workers are programs, or errno says why there is none. */
 static const struct dialer *dialer_of(struct stdio_bus *bus, const struct pool_config *config)
@@ -29,7 +30,7 @@ static const struct dialer *dialer_of(struct stdio_bus *bus, const struct pool_c
     return dialer;
 }
 
-static void set_dialer(struct worker *worker, const struct dialer *dialer)
+void pools_set_dialer(struct worker *worker, const struct dialer *dialer)
 {
     worker->program.dialer = dialer;
     worker->options.same_socket = dialer != NULL;
@@ -49,37 +50,58 @@ int pools_find_dialers(struct stdio_bus *bus)
         if (dialer == NULL)
             continue;
         list_each(&pool->workers, node, following)
-            set_dialer(list_entry(node, struct worker, link), dialer);
+            pools_set_dialer(list_entry(node, struct worker, link), dialer);
     }
     return STDIO_BUS_OK;
 }
 
-int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
+static struct worker *add_worker(struct stdio_bus *bus, struct pool *pool)
 {
     const struct worker_host *host = workers_host_of(&pool->config->mode);
+    struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
+                                            bus->has_nofile ? &bus->nofile : NULL, &bus->router,
+                                            &bus->transport, host, bus);
+
+    if (worker == NULL)
+        return NULL;
+    worker->generation = bus->generation;
+    worker->program.of_guest = bus->options.is_guest;
+    timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired, &worker->stream.endpoint);
+    timer_init(&worker->replay, replay_expired, worker);
+    timer_init(&worker->probe, probe_expired, worker);
+    timer_init(&worker->idle, sleep_look, worker);
+    timer_init(&worker->halting, halt_look, worker);
+    return worker;
+}
+
+int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
+{
     const struct dialer *dialer = dialer_of(bus, pool->config);
 
     if (pool->config->is_remote && dialer == NULL && bus->service_count > 0)
         return STDIO_BUS_ERR;
-
     while (count-- > 0) {
-        struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
-                                                bus->has_nofile ? &bus->nofile : NULL, &bus->router,
-                                                &bus->transport, host, bus);
+        struct worker *worker = add_worker(bus, pool);
 
         if (worker == NULL)
             return STDIO_BUS_ERR;
-        worker->generation = bus->generation;
-        set_dialer(worker, dialer);
-        worker->program.of_guest = bus->options.is_guest;
-        timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
-                   &worker->stream.endpoint);
-        timer_init(&worker->replay, replay_expired, worker);
-        timer_init(&worker->probe, probe_expired, worker);
-        timer_init(&worker->idle, sleep_look, worker);
-        timer_init(&worker->halting, halt_look, worker);
+        pools_set_dialer(worker, dialer);
     }
     return STDIO_BUS_OK;
+}
+
+struct worker *pools_add_passage(struct stdio_bus *bus, struct pool *pool)
+{
+    struct worker *worker = add_worker(bus, pool);
+
+    if (worker == NULL)
+        return NULL;
+    worker->is_passage = true;
+    worker->stream.endpoint.peer.rest = PEER_AWAKE;
+    worker->options.same_socket = true;
+    worker->program.name = "a link";
+    waiting_set_drained(&bus->router, &worker->stream.endpoint.peer, true);
+    return worker;
 }
 
 struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config, struct setup *setup)
@@ -140,6 +162,42 @@ void pools_remove(struct stdio_bus *bus, struct pool *pool)
     crashes_forget(pool);
     list_remove(&pool->link);
     pool_destroy(pool);
+}
+
+#define PASSAGE_IDLE_MS 2000
+
+static bool is_unused(struct worker *worker)
+{
+    const struct peer *peer = &worker->stream.endpoint.peer;
+    int64_t age_ms = stdio_bus_event_loop_now_ms(worker->transport->loop) -
+                     worker->stream.endpoint.since_ms;
+
+    return list_empty(&peer->sessions) && list_empty(&peer->asked) && !peer_held(peer) &&
+           workers_answering(peer) == 0 && age_ms >= PASSAGE_IDLE_MS;
+}
+
+static void tidy_passage(struct stdio_bus *bus, struct worker *worker)
+{
+    if (worker->state == WORKER_RUNNING && is_unused(worker)) {
+        worker_handle(worker, WORKER_RETIRE);
+    } else if (worker_finished(worker)) {
+        worker_stop(worker);
+        pools_remove_worker(bus, worker);
+    }
+}
+
+bool pools_tidy_passages(struct stdio_bus *bus)
+{
+    struct worker *worker, *following;
+    bool any = false;
+
+    for (worker = workers_next(bus, NULL); worker != NULL; worker = following) {
+        following = workers_next(bus, worker);
+        any |= worker->is_passage;
+        if (worker->is_passage)
+            tidy_passage(bus, worker);
+    }
+    return any;
 }
 
 static int start_pool(struct stdio_bus *bus, struct pool *pool)

@@ -5,6 +5,7 @@
 
 #include "config/nats_keys.h"
 #include "federation/broker.h"
+#include "router/placement.h"
 
 #define NATS_SERVICE_NAME_MAX 256
 #define NATS_SERVICE_ID_LEN 16
@@ -71,6 +72,20 @@ struct nats_links {
     struct nats_link_counters counters;
 };
 
+struct nats_place_counters {
+    uint64_t asked, yielded;
+};
+
+/* federation/places.h */
+struct nats_places {
+    struct placement placement; /* of the pools that other nodes serve, or are served by */
+    struct list asked, here; /* struct held_session (places.c); the latter are of sessions here */
+    struct hash_table by_session, by_number; /* the same */
+    size_t here_count;
+    struct broker_watcher watcher;
+    struct nats_place_counters counters;
+};
+
 #define PRESENCE_SUBJECT_MAX 128
 
 /* federation/presence.h */
@@ -88,6 +103,8 @@ struct nats_metrics {
     struct nats_link_counters counters;
     const struct nats_tally *tallies;
     size_t tally_count;
+    struct nats_place_counters places;
+    uint64_t claims;
 };
 
 struct nats_hub {
@@ -101,6 +118,7 @@ struct nats_hub {
     uint64_t requests, last_number;
     struct nats_presence presence;
     struct nats_links links;
+    struct nats_places places;
     struct nats_tally tallies[TALLIES_MAX + 1]; /* the last one is that of the other names */
     size_t tally_count;
     struct nats_metrics metrics; /* as they were measured last, */

@@ -16,6 +16,7 @@
 #define READ_FIRST 4096u
 #define READ_MAX 65536u
 #define OPEN_MS 5000
+#define OPEN_TEXT_MAX (NODES_ADDRESS_MAX + 256)
 #define CONTEXT "nats"
 
 static struct broker *broker_of(const struct nats_link *link)
@@ -416,14 +417,19 @@ void link_open(struct nats_link *link)
 {
     const struct link_message message = {.kind = LINK_OPEN};
     struct link_message whole = message;
-    char reply[NODES_SUBJECT_MAX], address[NODES_ADDRESS_MAX];
-    struct nats_head head = {.subject = slice_of_text(link->remote->subject)};
+    const struct nats_remote *remote = link->remote;
+    char reply[NODES_SUBJECT_MAX], address[NODES_ADDRESS_MAX], text[OPEN_TEXT_MAX];
+    struct nats_head head = {.subject = slice_of_text(remote->subject)};
 
     if (link->state == LINK_IDLE)
         link->since_ms = now_ms(link);
     link->state = LINK_OPENING;
     head.reply = slice_of_text(node_subject(reply, link->hub, link->hub->links.id, link->number));
     whole.payload = node_address_write(address, link->hub, link->number);
+    if (remote->node[0] != '\0') { /* the node serves several pools */
+        snprintf(text, sizeof text, "%s\n%s", address, remote->id);
+        whole.payload = slice_of_text(text);
+    }
     node_send(link->hub, &head, &whole);
     nodes_start_tick(link->hub);
 }

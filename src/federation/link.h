@@ -6,12 +6,13 @@
 #include "federation/nodes.h"
 #include "process/process.h"
 
-/* A pool of other nodes; its workers are dialled. */
+/* A pool of other nodes, or of one of them; its workers are dialled. */
 struct nats_remote {
     struct list_node link; /* hub->links.remotes */
     struct dialer dialer;
     struct nats_hub *hub;
     char *id, *subject;                /* of the pool; of requests that open a link */
+    char node[NATS_NODE_ID_LEN + 1];   /* to which alone they go; "": any that serves the pool */
     char reason[NATS_LINK_REASON_MAX]; /* why the last link has ended */
 };
 

@@ -13,6 +13,8 @@
 #include "bus/gate.h"
 #include "bus/origins.h"
 #include "federation/link.h"
+#include "federation/places.h"
+#include "federation/remotes.h"
 #include "federation/tallies.h"
 #include "router/eras.h"
 #include "router/shares.h"
@@ -81,7 +83,7 @@ static void tick(void *user_data)
         link_tick(link);
         is_opening |= list_linked(&link->in_all) && link->state == LINK_OPENING;
     }
-    if (is_opening || !list_empty(&links->nodes))
+    if (places_tick(hub) || is_opening || !list_empty(&links->nodes))
         nodes_start_tick(hub);
 }
 
@@ -243,28 +245,6 @@ static uint64_t number_of(struct slice subject)
     return number;
 }
 
-static void came(struct nats_subscription *subscription, const struct nats_frame *frame)
-{
-    struct nats_hub *hub = list_entry(subscription, struct nats_hub, links.inbox);
-    uint64_t number = number_of(frame->line.subject);
-    struct link_message message;
-    struct nats_node *gone;
-
-    if (nats_no_responders(frame->headers)) {
-        unreachable(find_link(hub, number));
-        return;
-    }
-    if (!link_message_read(&message, frame->payload))
-        return;
-    if (message.kind != LINK_LIFE && message.kind != LINK_GONE) {
-        dispatch(hub, number, &message);
-        return;
-    }
-    gone = nodes_heard(hub, &message);
-    if (gone != NULL)
-        end_links(hub, gone, "knows no link to this one");
-}
-
 /* --- serving --- */
 
 /* A client of an exclusive pool would wait while all workers are taken. */
@@ -376,20 +356,16 @@ static const char *serve(struct nats_hub *hub, const struct node_address *addres
     return NULL;
 }
 
-void nats_link_asked(struct nats_subscription *subscription, const struct nats_frame *frame)
+static void asked(struct nats_hub *hub, struct slice pool, struct slice from,
+                  const struct nats_frame *frame)
 {
-    struct nats_export *export = list_entry(subscription, struct nats_export, links);
-    struct nats_hub *hub = export->hub;
-    struct group *group = router_pool_named(&hub->bus->router, slice_of_text(export->id));
+    struct group *group = router_pool_named(&hub->bus->router, pool);
     struct node_address address;
-    struct link_message message;
     struct nats_node *node;
     struct nats_link *link;
     const char *problem;
 
-    if (!link_message_read(&message, frame->payload) || message.kind != LINK_OPEN ||
-        !node_address_read(&address, message.payload) || frame->line.reply.data == NULL ||
-        !slice_is(frame->line.subject, export->link_subject))
+    if (!node_address_read(&address, from) || frame->line.reply.data == NULL)
         return;
     node = nodes_find(hub, address.id);
     link = node != NULL ? link_at(node, address.number) : NULL;
@@ -403,70 +379,71 @@ void nats_link_asked(struct nats_subscription *subscription, const struct nats_f
     tallies_get(hub, address.name)->declined++;
     answer(hub, frame->line.reply, LINK_DECLINE, slice_of_text(problem));
     log_repeated(hub->bus->log, LOG_LEVEL_WARN, CONTEXT, slice_of_text(address.id),
-                 "a link to pool %s is declined: %s", export->id, problem);
+                 "a link to pool %.*s is declined: %s", (int)pool.len, pool.data, problem);
 }
 
-/* --- asking --- */
-
-static int dial(void *user_data)
+void nats_link_asked(struct nats_subscription *subscription, const struct nats_frame *frame)
 {
-    struct nats_remote *remote = user_data;
-    int fd = -1;
-    struct nats_link *link = link_create(remote->hub, &fd);
+    struct nats_export *export = list_entry(subscription, struct nats_export, links);
+    struct link_message message;
 
-    if (link == NULL)
-        return -1;
-    link->remote = remote;
-    return fd;
+    if (link_message_read(&message, frame->payload) && message.kind == LINK_OPEN &&
+        slice_is(frame->line.subject, export->link_subject)) /* not of a server at fault */
+        asked(export->hub, slice_of_text(export->id), message.payload, frame);
 }
 
-static const char *reason_of(void *user_data)
+/* This node was asked, and no other: the pool is named after a line feed. */
+static void asked_here(struct nats_hub *hub, struct slice text, const struct nats_frame *frame)
 {
-    const struct nats_remote *remote = user_data;
-
-    return remote->reason;
-}
-
-static void free_remote(struct nats_remote *remote)
-{
-    free(remote->id);
-    free(remote->subject);
-    free(remote);
-}
-
-struct nats_remote *nats_links_remote(struct nats_hub *hub, struct slice id)
-{
-    size_t size = strlen(nats_config_prefix(&hub->config)) + id.len + sizeof ".open.";
+    const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
+    size_t len = end != NULL ? (size_t)(end - text.data) : 0;
     struct list_node *node, *following;
-    struct nats_remote *remote;
+    struct slice pool;
 
-    list_each(&hub->links.remotes, node, following) {
-        remote = list_entry(node, struct nats_remote, link);
-        if (slice_is(id, remote->id))
-            return remote;
+    if (end == NULL)
+        return;
+    pool = slice_of(end + 1, text.len - len - 1);
+    list_each(&hub->exports, node, following) {
+        const struct nats_export *export = list_entry(node, struct nats_export, link);
+
+        if (slice_is(pool, export->id)) {
+            asked(hub, slice_of_text(export->id), slice_of(text.data, len), frame);
+            return;
+        }
     }
-    remote = calloc(1, sizeof *remote);
-    if (remote == NULL)
-        return NULL;
-    remote->id = slice_copy(id);
-    remote->subject = malloc(size);
-    if (remote->id == NULL || remote->subject == NULL) {
-        free_remote(remote);
-        return NULL;
-    }
-    snprintf(remote->subject, size, "%s.open.%s", nats_config_prefix(&hub->config), remote->id);
-    snprintf(remote->reason, sizeof remote->reason, "the link has ended");
-    remote->hub = hub;
-    remote->dialer = (struct dialer){.dial = dial, .reason = reason_of, .user_data = remote};
-    list_append(&hub->links.remotes, &remote->link);
-    return remote;
+    if (frame->line.reply.data != NULL)
+        answer(hub, frame->line.reply, LINK_DECLINE, slice_of_text("the pool is not exported"));
 }
 
-const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_config *config)
-{
-    struct nats_remote *remote = nats_links_remote(hub, slice_of_text(config->id));
+/* --- what comes in --- */
 
-    return remote != NULL ? &remote->dialer : NULL;
+static void came(struct nats_subscription *subscription, const struct nats_frame *frame)
+{
+    struct nats_hub *hub = list_entry(subscription, struct nats_hub, links.inbox);
+    uint64_t number = number_of(frame->line.subject);
+    struct link_message message;
+    struct nats_node *gone;
+
+    if (nats_no_responders(frame->headers)) {
+        unreachable(find_link(hub, number));
+        places_answered(hub, number, NULL);
+        return;
+    }
+    if (!link_message_read(&message, frame->payload))
+        return;
+    if (message.kind == LINK_OPEN && number == 0)
+        asked_here(hub, message.payload, frame);
+    else if (message.kind == LINK_YIELD && number == 0)
+        places_yield(hub, &message);
+    else if (message.kind == LINK_HAS || message.kind == LINK_DECLINE)
+        places_answered(hub, number, &message);
+    if (message.kind != LINK_LIFE && message.kind != LINK_GONE) {
+        dispatch(hub, number, &message);
+        return;
+    }
+    gone = nodes_heard(hub, &message);
+    if (gone != NULL)
+        end_links(hub, gone, "knows no link to this one");
 }
 
 /* --- all of them --- */
@@ -527,7 +504,7 @@ void nats_links_destroy(struct nats_hub *hub)
     struct list_node *node, *following;
 
     list_each(&hub->links.remotes, node, following)
-        free_remote(list_entry(node, struct nats_remote, link));
+        remotes_free(list_entry(node, struct nats_remote, link));
     hash_table_free(&hub->links.by_number);
     free(hub->links.inbox_subject);
 }

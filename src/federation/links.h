@@ -4,9 +4,7 @@
 #ifndef STDIO_BUS_FEDERATION_LINKS_H
 #define STDIO_BUS_FEDERATION_LINKS_H
 
-#include "config/pool_config.h"
 #include "federation/hub.h"
-#include "process/process.h"
 
 /* Before the broker starts. STDIO_BUS_ERR if out of memory. */
 int nats_links_create(struct nats_hub *hub);
@@ -23,16 +21,9 @@ void nats_links_end(struct nats_hub *hub, const char *reason);
 /* Frees the rest, after nats_links_end. */
 void nats_links_destroy(struct nats_hub *hub);
 
-/* What a remote pool is dialled by, for as long as the hub lives. NULL if out of memory. */
-const struct dialer *nats_links_dialer(struct nats_hub *hub, const struct pool_config *config);
-
 /* message of struct nats_subscription, in the `links` of a struct nats_export: another node opens a
  * link. */
 void nats_link_asked(struct nats_subscription *subscription, const struct nats_frame *frame);
-
-/* The pool of this id of other nodes, created if need be; for as long as the hub lives. NULL if out
- * of memory. */
-struct nats_remote *nats_links_remote(struct nats_hub *hub, struct slice id);
 
 /* Writes the subject of the inbox, after the id of this node has changed. */
 void nats_links_name(struct nats_hub *hub);

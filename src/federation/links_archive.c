@@ -8,17 +8,22 @@
 
 #include "federation/link.h"
 #include "federation/links.h"
+#include "federation/remotes.h"
 
 static void archive_remote(struct archive *archive, struct nats_link *link)
 {
     struct slice id = slice_of(NULL, 0);
+    char node[NATS_NODE_ID_LEN + 1] = "";
 
     if (link->remote != NULL)
         id = slice_of_text(link->remote->id);
+    if (archive->saves && link->remote != NULL)
+        snprintf(node, sizeof node, "%s", link->remote->node);
     id = archive_slice(archive, id);
+    archive_text(archive, node, sizeof node);
     if (!archive_loads(archive) || id.len == 0)
         return;
-    link->remote = nats_links_remote(link->hub, id);
+    link->remote = remotes_get(link->hub, id, node);
     archive_made(archive, link->remote != NULL);
 }
 

@@ -14,7 +14,9 @@
 #include "federation/links.h"
 #include "federation/links_archive.h"
 #include "federation/node_metrics.h"
+#include "federation/places.h"
 #include "federation/presence.h"
+#include "federation/remotes.h"
 #include "monitor/metrics.h"
 #include "router/router_archive.h"
 #include "transport/origin.h"
@@ -42,6 +44,7 @@ static void *create(struct stdio_bus *bus)
     hub->broker.config = &hub->config;
     hub->broker.random = siphash_random_key();
     hub->broker.fd = -1;
+    places_create(hub);
     hub->broker.state = BROKER_CLOSED;
     memset(&origin, 0, sizeof origin);
     origin_of_token(&origin, "nats", "nats");
@@ -61,6 +64,7 @@ static void start(void *state)
     struct nats_hub *hub = state;
 
     exports_renew(hub);
+    places_renew(hub);
     presence_start(hub);
     nats_links_start(hub);
     broker_start(&hub->broker);
@@ -71,6 +75,7 @@ static void detach(void *state)
     struct nats_hub *hub = state;
 
     exports_end(hub);
+    places_end(hub);
     presence_end(hub);
     nats_calls_end(hub);
     nats_links_end(hub, "the daemon ends");
@@ -99,6 +104,7 @@ static void stop_input(void *state)
     struct nats_hub *hub = state;
 
     exports_end(hub);
+    places_end(hub);
     presence_end(hub);
     hub->bus->services_noted = true;
 }
@@ -145,6 +151,13 @@ static const struct metric metrics[] = {
      .always = true, METRIC_AT(struct nats_metrics, counters.declined)},
     {"stdio_bus_nats_links_broken_total", "Links that have ended with their node.", .always = true,
      METRIC_AT(struct nats_metrics, counters.broken)},
+    {"stdio_bus_nats_sessions", "Sessions for which this node answers to others.", .always = true,
+     METRIC_AT(struct nats_metrics, claims)},
+    {"stdio_bus_nats_sessions_asked_total", "Times that other nodes were asked for a session.",
+     .always = true, METRIC_AT(struct nats_metrics, places.asked)},
+    {"stdio_bus_nats_sessions_yielded_total",
+     "Sessions that have begun on another node at the same time, and stay there.", .always = true,
+     METRIC_AT(struct nats_metrics, places.yielded)},
     {"stdio_bus_nats_node_links", .write = node_metrics_write},
     {.name = NULL},
 };
@@ -174,7 +187,9 @@ static const void *measure(void *state)
                                          list_count(&hub->links.nodes),
                                          hub->links.counters,
                                          hub->tallies,
-                                         hub->tally_count};
+                                         hub->tally_count,
+                                         hub->places.counters,
+                                         hub->places.here_count};
     node_metrics_measure(hub);
     ask_nodes(hub);
     return &hub->metrics;
@@ -198,6 +213,7 @@ static void limit(void *state, const struct limits *limits)
 {
     (void)limits;
     exports_renew(state);
+    places_renew(state);
 }
 
 static void archive_calls(void *state, struct router_archive *archive)
@@ -214,13 +230,14 @@ static void archive_rest(void *state, struct router_archive *archive)
     ARCHIVE_INTEGER(archive->archive, hub->broker.counters.connections);
     ARCHIVE_INTEGER(archive->archive, hub->broker.counters.lost);
     nats_links_archive(archive->archive, hub);
+    remotes_archive_passages(archive->archive, hub);
     if (archive_loads(archive->archive))
         start(hub);
 }
 
 static const struct dialer *dialer(void *state, const struct pool_config *config)
 {
-    return nats_links_dialer(state, config);
+    return remotes_dialer(state, config);
 }
 
 const struct service nats_service = {

@@ -28,7 +28,12 @@ enum link_kind {
                         * the sender */
     LINK_CLOSE = 'C',  /* of both directions, at once; the text is the reason */
     LINK_LIFE = 'L',   /* from node to node; the text is the id of the sender */
-    LINK_GONE = 'B'    /* the same: the sender knows no link between both nodes */
+    LINK_GONE = 'B',   /* the same: the sender knows no link between both nodes */
+    LINK_ASK = 'Q',    /* a request: which node has the session; its text is the address of the
+                        * sender, and the session after a line feed */
+    LINK_HAS = 'H',    /* its answer: the sender; DECLINE: it has another one of that hash */
+    LINK_CLAIM = 'M',  /* the sender has the session since so many ms (position); text as in ASK */
+    LINK_YIELD = 'V'   /* to a node that claims it, too: it gives it up; pool and session */
 };
 
 struct link_message {

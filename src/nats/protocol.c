@@ -279,6 +279,7 @@ void nats_put_connect(struct json_text *to, const struct nats_login *login)
     row_boolean(to, "tls_required", false);
     row_boolean(to, "headers", true);
     row_boolean(to, "no_responders", true);
+    row_boolean(to, "echo", false);
     row_number(to, "protocol", 1);
     row_string(to, "lang", "c");
     row_string(to, "name", login->name);

@@ -109,6 +109,7 @@ struct worker {
     enum worker_renewal renewal; /* its owner's, with the next (bus/renewal.h) */
     struct list_node renewing;   /* bus->renewals */
     unsigned generation;         /* of the reload that added it; 0: of the start */
+    bool is_passage;             /* its owner's (bus/pools.h): it leaves with its last session */
     struct peer_origin *blamed;  /* its owner's (bus/crashes.h): a reference, or NULL */
 };
 

@@ -56,6 +56,12 @@ static bool is_shared(const struct pool *pool)
 
 /* --- preparing --- */
 
+/* Also a passage: it leaves by itself, and is none of the configuration's. */
+static bool is_leaving(const struct worker *worker)
+{
+    return worker->renewal == RENEWAL_LEAVES || worker->is_passage;
+}
+
 /* Workers that were there before, and do not leave. */
 static size_t count_staying(const struct pool *pool)
 {
@@ -63,7 +69,7 @@ static size_t count_staying(const struct pool *pool)
     size_t count = 0;
 
     list_each(&pool->workers, node, following)
-        count += list_entry(node, struct worker, link)->renewal != RENEWAL_LEAVES;
+        count += !is_leaving(list_entry(node, struct worker, link));
     return count;
 }
 
@@ -171,7 +177,7 @@ static void shrink(struct renewals *renewals, struct pool *pool, size_t staying)
     for (; node != &pool->workers.head && staying > pool->config->instances; node = node->prev) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (worker->renewal == RENEWAL_LEAVES || is_added(worker))
+        if (is_leaving(worker) || is_added(worker))
             continue;
         leave(renewals, worker);
         staying--;
@@ -186,7 +192,7 @@ static void renew(struct renewals *renewals, struct pool *pool)
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (is_added(worker) || worker->renewal == RENEWAL_LEAVES)
+        if (is_added(worker) || is_leaving(worker))
             continue;
         if (is_shared(pool))
             renewals_add(renewals, worker, RENEWAL_LEAVES);

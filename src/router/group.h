@@ -11,6 +11,7 @@
 #include "router/turns.h"
 
 struct fresh;
+struct placement;
 struct remembered;
 
 /* Whether the server of a pool serves the stateless era of MCP. */
@@ -59,6 +60,9 @@ struct group {
     struct remembered *remembered; /* of the server (router/remembered.h); NULL: nothing is */
     struct fresh *fresh;           /* the same, of its stateless era (router/fresh.h); NULL */
     struct list timed;             /* extras of requests with a deadline, the earliest first */
+
+    struct placement *placement; /* of its sessions (router/placement.h); NULL: it is served here
+                                  * alone */
 
     struct start_failure failure; /* of both eras: in the one with a handshake */
 

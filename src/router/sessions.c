@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "router/group.h"
 
 /* What a key begins with: a byte that stands in no text, and the peer's number. */
 #define SCOPED '\xff'
@@ -68,6 +69,8 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
     list_append(&worker->sessions, &session->in_worker);
     list_append(&owner->sessions, &session->in_owner);
     count_owned(owner, 1);
+    if (worker->pool != NULL && worker->pool->placement != NULL)
+        worker->pool->placement->began(worker->pool->placement, session);
     return session;
 }
 
@@ -115,6 +118,8 @@ void session_give(struct session *session, struct peer *owner)
 
 void session_remove(struct sessions *sessions, struct session *session)
 {
+    if (session->claim != NULL)
+        session->claim->ended(session->claim);
     hash_table_remove(&sessions->table, session->hash, session);
     list_remove(&session->in_worker);
     list_remove(&session->in_owner);

@@ -8,14 +8,16 @@
 #include "base/siphash.h"
 #include "base/slice.h"
 #include "router/peer.h"
+#include "router/placement.h"
 
 struct session {
-    struct peer *worker;        /* bound to it until it exits (spec 3.4.2) */
-    struct peer *owner;         /* the client that named it first (spec 3.4.3) */
-    bool load_failed;           /* a request to load it got an error, or came before it began */
-    bool goes_on;               /* ACP 2: a turn may continue after the answer to its prompt */
-    struct list_node in_worker; /* worker->sessions */
-    struct list_node in_owner;  /* owner->sessions */
+    struct peer *worker;         /* bound to it until it exits (spec 3.4.2) */
+    struct peer *owner;          /* the client that named it first (spec 3.4.3) */
+    bool load_failed;            /* a request to load it got an error, or came before it began */
+    bool goes_on;                /* ACP 2: a turn may continue after the answer to its prompt */
+    struct list_node in_worker;  /* worker->sessions */
+    struct list_node in_owner;   /* owner->sessions */
+    struct session_claim *claim; /* the placement's; NULL: none */
     uint64_t hash;
     size_t id_len;
     char id[];

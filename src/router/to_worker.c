@@ -273,6 +273,28 @@ commit(struct decision *decision, struct peer *worker, struct slice session_id)
     decision->to = worker;
 }
 
+/* Sends the message to the place of its session, which is not known here; new_id as in commit.
+ * False: any worker may have it. */
+__attribute__((cold)) static bool place_takes(struct decision *decision, struct group *group,
+                                              struct slice id, struct slice new_id)
+{
+    struct place place = {PLACE_ANY, NULL, NULL, NULL};
+
+    if (decision->from->own_sessions)
+        return false;
+    if (decision->asks && decision_refused_request(decision, &decision->router->from_clients))
+        return true;
+    if (!group->placement->find(group->placement, group, id, &place))
+        return true;
+    if (place.kind == PLACE_WORKER && is_ready(decision, place.worker))
+        commit(decision, place.worker, new_id);
+    else if (place.kind == PLACE_LATER)
+        decision_hold(decision, place.waiting, HELD_FOR_WORKER);
+    else if (place.kind == PLACE_UNKNOWN)
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", place.reason);
+    return place.kind != PLACE_ANY;
+}
+
 /* NULL: there is no such pool. */
 static void to_any(struct decision *decision, struct group *group, const struct session *session)
 {
@@ -281,7 +303,9 @@ static void to_any(struct decision *decision, struct group *group, const struct 
 
     if (decision->asks && decision_refused_request(decision, &decision->router->from_clients))
         return;
-    if (new_id.data != NULL && !session_left(decision))
+    if (new_id.data != NULL &&
+        (!session_left(decision) || (group != NULL && group->placement != NULL &&
+                                     place_takes(decision, group, new_id, new_id))))
         return;
     if (session != NULL) { /* spec 6.1.2 */
         worker = is_ready(decision, session->worker) ? session->worker : NULL;
@@ -398,8 +422,12 @@ static void to_pool(struct decision *decision)
         }
         session = find_session(decision);
         /* A session that is named in params begins with an answer, not here. */
-        if (session == NULL && decision->session_id.data == decision->nested_id.data)
+        if (session == NULL && decision->session_id.data == decision->nested_id.data) {
             decision->session_id.data = NULL;
+            if (group->placement != NULL && decision->nested_id.data != NULL &&
+                place_takes(decision, group, decision->nested_id, decision->session_id))
+                return;
+        }
     }
     to_any(decision, group, session);
 }

@@ -11,6 +11,7 @@
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
+#include "bus/pools.h"
 #include "bus/service.h"
 #include "bus/workers.h"
 #include "process/pool.h"
@@ -70,10 +71,28 @@ static void archive_worker(struct archive *archive, void *owner, void *item)
     if (archive->saves && worker->stream.handler != NULL)
         handler = (enum workers_handler)(worker->stream.handler - workers_handlers);
     ARCHIVE_ENUM(archive, handler, WORKERS_HANDLERS - 1);
+    archive_flag(archive, &worker->is_passage);
     worker_archive(archive, worker, &workers_handlers[handler]);
     origins_archive(archive, bus, &worker->stream.endpoint.peer.origin);
     origins_archive(archive, bus, &worker->blamed);
     router_archive_peer(state, &worker->stream.endpoint.peer);
+}
+
+/* The places of these are among the others' by the time they were added. */
+static void archive_passages(struct archive *archive, struct stdio_bus *bus, struct pool *pool)
+{
+    struct list_node *node, *following;
+    size_t count = 0;
+
+    list_each(&pool->workers, node, following)
+        count += list_entry(node, struct worker, link)->is_passage;
+    count = archive_count(archive, count);
+    while (archive_loads(archive) && count-- > 0) {
+        struct worker *worker = pools_add_passage(bus, pool);
+
+        if (!archive_made(archive, worker != NULL))
+            return;
+    }
 }
 
 static void archive_pool(struct archive *archive, void *owner, void *item)
@@ -82,6 +101,7 @@ static void archive_pool(struct archive *archive, void *owner, void *item)
         ARCHIVE_FLAGS(struct pool, seen_protocol),
         ARCHIVE_INTEGERS(struct pool, past.carried, past.starts, past.restarts),
     };
+    struct router_archive *state = owner;
     struct pool *pool = item;
     struct slice id = pool->group.id, found;
 
@@ -90,6 +110,7 @@ static void archive_pool(struct archive *archive, void *owner, void *item)
     archive_expect(archive, found.data != NULL && slice_equal(found, id), "the pools are others");
     ARCHIVE_FIELDS(archive, pool, fields);
     early_exit_archive(archive, pool);
+    archive_passages(archive, list_entry(state->router, struct stdio_bus, router), pool);
     ARCHIVE_ITEMS(archive, &pool->workers, struct worker, link, archive_worker, owner,
                   "a pool has another number of workers");
 }

@@ -289,7 +289,8 @@ TEST(client_sends)
     ck_assert(!text.failed);
 #define CONNECT                                                                                    \
     "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,\"headers\":true,"       \
-    "\"no_responders\":true,\"protocol\":1,\"lang\":\"c\",\"name\":\"n\",\"version\":\"1\","
+    "\"no_responders\":true,\"echo\":false,\"protocol\":1,\"lang\":\"c\",\"name\":\"n\","          \
+    "\"version\":\"1\","
     ck_assert_str_eq(text.data, CONNECT "\"user\":\"u\",\"pass\":\"p\\\"\"}\r\n" CONNECT
                                         "\"auth_token\":\"t\"}\r\n"
                                         "SUB a.b 1\r\nSUB a.b q 2\r\nUNSUB 2\r\n"
