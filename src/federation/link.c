@@ -13,7 +13,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 
-#define READ_FIRST 4096u
+#define READ_FIRST 1024u
 #define READ_MAX 65536u
 #define OPEN_MS 5000
 #define OPEN_TEXT_MAX (NODES_ADDRESS_MAX + 256)

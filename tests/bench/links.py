@@ -70,8 +70,9 @@ def wait_for(path, words):
 
 
 class Daemon:
-    def __init__(self, work, name, pools):
+    def __init__(self, work, name, pools, more_limits=None):
         limits = {"max_connections": LINKS + 100, "max_pending_requests": LINKS + 100}
+        limits.update(more_limits or {})
         self.socket = os.path.join(work, name)
         self.log = os.path.join(work, name + ".log")
         with open(self.log, "w", encoding="utf-8") as log:
@@ -106,10 +107,15 @@ class Daemon:
         self.process.wait()
 
 
-def ask(path, count):
-    """So many requests, each for the next link."""
+def connect(path):
     client = socket.socket(socket.AF_UNIX)
     client.connect(path)
+    return client
+
+
+def ask(path, count):
+    """So many requests, each for the next link."""
+    client = connect(path)
     reader = client.makefile("rb")
     sent = answered = 0
     while answered < count:
