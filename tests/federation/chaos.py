@@ -33,8 +33,10 @@ from web_clients import Rpc, Web, WebStateless
 NET = '10.77.0.'
 WHOLE_S = 5  # until clients are served again
 STOPPED_S = 10
+MEMORY_MAX = 256 << 20  # of a daemon, sanitizers included
 KINDS = {each.kind: each for each in (Plain, InSession, Exclusive, Stateless, Agent, Web,
                                       WebStateless, Rpc)}
+COMPLAINTS = ('VIOLATION', 'Sanitizer', 'runtime error:', 'Assertion')
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = f'{HERE}/acp_agent.py'
 ARTIFACT = 5
@@ -81,6 +83,11 @@ class Machine:
     def signal(self, number):
         self.stopped = number == signal.SIGSTOP
         os.kill(self.process.pid, number)
+
+    def memory(self):
+        """In bytes."""
+        with open(f'/proc/{self.process.pid}/statm', encoding='utf-8') as file:
+            return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE')
 
     def kill(self):
         if self.process is not None:
@@ -324,6 +331,10 @@ async def siege(options, fleet, ledger):
     for each in topics:
         if each.last <= heard[each.name]:
             ledger.violation(f'{each.name}: no publication in a second')
+    for name, node in fleet.nodes.items():
+        print(f'{name}: {node.memory() >> 10} KiB', flush=True)
+        if node.memory() > MEMORY_MAX:
+            ledger.violation(f'{name} has {node.memory()} bytes')
     for each in [*clients, *topics]:
         each.ends = True
     done, left = await asyncio.wait(tasks, timeout=ANSWER_S + 10)
@@ -342,7 +353,7 @@ def look_at_logs(place, ledger):
             continue
         with open(f'{place}/{name}', encoding='utf-8', errors='replace') as file:
             for line in file:
-                if 'VIOLATION' in line or 'AddressSanitizer' in line or 'Assertion' in line:
+                if any(word in line for word in COMPLAINTS):
                     ledger.violation(f'{name}: {line.strip()}')
 
 

@@ -226,9 +226,15 @@ class Plain(LineClient):
 
 
 class InSession(LineClient):
-    """With more than one asking node, the clients of a number have the same sessions."""
+    """With more than one asking node, the clients of a number have the same sessions, and stay: a
+    session ends with the client that was its first."""
 
     kind, pool = 'session', 'plain'
+
+    def __init__(self, *words):
+        super().__init__(*words)
+        if self.fleet.options.askers > 1:
+            self.whole_life = 1e9
 
     def one_request(self):
         owner = self.number if self.fleet.options.askers > 1 else f'{self.name}-{self.lives}'
