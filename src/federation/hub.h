@@ -82,6 +82,7 @@ struct nats_places {
     struct list asked, here; /* struct held_session (places.c); the latter are of sessions here */
     struct hash_table by_session, by_number; /* the same */
     size_t here_count;
+    struct timer spread; /* started while a subscription spreads in a cluster */
     struct broker_watcher watcher;
     struct nats_place_counters counters;
 };

@@ -16,6 +16,7 @@
 #define ANSWER_MS 3000  /* a node that has the session, and is silent for so long */
 #define KNOWN_MS 1000   /* what was answered holds for so long */
 #define SETTLED_MS 2000 /* a session that is older by so much stays, whatever the ids are */
+#define SPREAD_MS 100   /* in a cluster, a subscription is known everywhere after that */
 #define DECLINED_MAX 16
 #define CONTEXT "nats"
 #define TEXT_MAX (NODES_ADDRESS_MAX + 256 + STDIO_BUS_MAX_SESSION_ID_LEN)
@@ -43,6 +44,8 @@ struct held_session {
     int64_t since_ms; /* when it was asked for, answered, or has begun */
     enum place_state state;
     unsigned declined;
+    int64_t again_ms; /* when it is asked for again, after the subscription has spread; 0: not */
+    bool has_spread;
     char node[NATS_NODE_ID_LEN + 1];
     char *subject;
     size_t len;
@@ -216,6 +219,7 @@ static struct held_session *add_place(struct nats_hub *hub, const struct group *
 static void settle(struct held_session *place, enum place_state state)
 {
     place->state = state;
+    place->again_ms = 0;
     place->since_ms = now_ms(place->hub);
     if (state != PLACE_NEW)
         broker_unsubscribe(&place->hub->broker, &place->subscription);
@@ -247,6 +251,46 @@ static void answer(struct nats_hub *hub, struct slice reply, enum link_kind kind
     node_send(hub, &(struct nats_head){.subject = reply}, &message);
 }
 
+static void start_spread(struct nats_hub *hub, int64_t ms)
+{
+    if (!timer_started(&hub->places.spread))
+        stdio_bus_event_loop_start_timer(hub->bus->loop, &hub->places.spread, ms > 0 ? ms : 1);
+}
+
+static void spread(void *user_data)
+{
+    struct nats_hub *hub = user_data;
+    int64_t now = now_ms(hub);
+    struct list_node *node, *following;
+
+    list_each(&hub->places.asked, node, following) {
+        struct held_session *place = list_entry(node, struct held_session, link);
+
+        if (place->state != PLACE_ASKED || place->again_ms == 0)
+            continue;
+        if (place->again_ms > now) {
+            start_spread(hub, place->again_ms - now);
+            continue;
+        }
+        place->again_ms = 0;
+        ask(place);
+    }
+}
+
+/* No node has answered. In a cluster, one that asks at the same time may not have been heard. */
+static void found_none(struct held_session *place)
+{
+    struct nats_hub *hub = place->hub;
+
+    if (!hub->broker.info.clustered || place->subscription.sid == 0 || place->has_spread) {
+        settle(place, PLACE_NEW);
+        return;
+    }
+    place->has_spread = true;
+    place->again_ms = now_ms(hub) + SPREAD_MS;
+    start_spread(hub, SPREAD_MS);
+}
+
 /* DECLINE: another node of a higher id gives way, or it has another session of that hash. */
 void places_answered(struct nats_hub *hub, uint64_t number, const struct link_message *message)
 {
@@ -257,7 +301,7 @@ void places_answered(struct nats_hub *hub, uint64_t number, const struct link_me
     if (place == NULL || place->state != PLACE_ASKED)
         return;
     if (message == NULL) {
-        settle(place, PLACE_NEW);
+        found_none(place);
     } else if (message->kind == LINK_DECLINE) {
         if (place->declined++ < DECLINED_MAX)
             ask(place);
@@ -525,6 +569,8 @@ static void look_at(struct held_session *place, int64_t now)
 {
     int64_t age_ms = now - place->since_ms;
 
+    if (place->again_ms != 0)
+        return;
     if (place->state == PLACE_ASKED && age_ms < ANSWER_MS)
         ask(place);
     else if (place->state == PLACE_ASKED)
@@ -626,6 +672,7 @@ void places_end(struct nats_hub *hub)
     list_each(&hub->bus->pools, node, following)
         list_entry(node, struct pool, link)->group.placement = NULL;
     hub->bus->router.all.placement = NULL;
+    stdio_bus_event_loop_stop_timer(hub->bus->loop, &hub->places.spread);
     forget_all(&hub->places.asked);
     forget_all(&hub->places.here);
     hash_table_free(&hub->places.by_session);
@@ -638,6 +685,7 @@ void places_create(struct nats_hub *hub)
 {
     struct nats_places *places = &hub->places;
 
+    timer_init(&places->spread, spread, hub);
     list_init(&places->asked);
     list_init(&places->here);
     places->placement = (struct placement){.find = find, .began = began};

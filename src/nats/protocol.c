@@ -207,6 +207,7 @@ bool nats_info_read(struct nats_info *info, struct slice json)
         info->auth_required = is_true(root, "auth_required");
         info->headers = is_true(root, "headers");
         info->lame_duck = is_true(root, "ldm");
+        info->clustered = document_member_of(root, "cluster", JSON_STRING) != NULL;
         nonce = document_member_of(root, "nonce", JSON_STRING);
         if (nonce != NULL)
             snprintf(info->nonce, sizeof info->nonce, "%.*s", (int)sizeof info->nonce - 1,

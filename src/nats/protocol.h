@@ -47,7 +47,8 @@ struct slice nats_header(struct slice headers, const char *name);
 struct nats_info {
     uint64_t max_payload; /* 0: unknown */
     bool tls_required, tls_available, auth_required, headers, lame_duck;
-    char nonce[8]; /* its beginning: "" unless the server wants a signature */
+    bool clustered; /* it is one of several, which learn later of a subscription */
+    char nonce[8];  /* its beginning: "" unless the server wants a signature */
     char urls[NATS_URLS_MAX][NATS_URL_MAX]; /* connect_urls: HOST:PORT */
     size_t url_count;
 };

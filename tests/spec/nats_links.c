@@ -624,6 +624,22 @@ TEST(nats_remote_pool_asks_for_a_session)
     broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
 }
 
+/* Servers of a cluster learn late of a subscription: it is asked for again after that. */
+TEST(nats_session_begins_in_a_cluster)
+{
+    struct asking asking = {.client = NULL};
+    struct letter again;
+
+    begin_asking(&asking, "echo");
+    broker_say(&asking.broker, "INFO {\"headers\":true,\"max_payload\":100000,\"cluster\":\"c\"}");
+    broker_say_none(&asking.broker, INBOX, asking.question.reply);
+    again = expect_question(&asking.broker);
+    ck_assert_str_eq(again.reply, asking.question.reply);
+    broker_say_none(&asking.broker, INBOX, again.reply);
+    broker_expect_letter(&asking.broker, LINK_CLAIM, asking.question.subject, NULL);
+    client_result(asking.client, "1");
+}
+
 /* Another node opens a passage to this one. */
 TEST(nats_passage_is_opened)
 {
