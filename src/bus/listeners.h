@@ -15,11 +15,11 @@ struct listener_kind {
     listener_fn *accepted; /* user_data is the struct bus_listener */
     const struct visitor_kind *visits;
 
-    /* Of the objects in "listen" whose address is of this kind. */
+    /* Without `option` it serves each object in "listen" whose address is of this kind. */
     enum listen_kind of;
 
-    /* Or, with `option`, of one Unix socket, which the service brings: --OPTION PATH names it, and
-     * the line of `help` says what it is for; NULL: --help has it elsewhere. */
+    /* With it, one Unix socket that the service brings: --OPTION PATH names it, and the line of
+     * `help` says what it is for; NULL: --help has it elsewhere. */
     const char *option, *help;
 
     /* Finds its path before the bus is created; "": there is none. `asked`: what the option says;

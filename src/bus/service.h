@@ -1,6 +1,6 @@
-/* What a bus has beside its core: HTTP, the topic bus, the control socket, reloads, upgrades. The
- * program hands the services over (options.services); the core calls them through this table and
- * knows none by name.
+/* What a bus has beside its core: HTTP, NATS, the topic bus, the control socket, the page, reloads,
+ * upgrades. The program hands the services over (options.services); the core calls them through
+ * this table and knows none by name.
  *
  * Every operation but create may be NULL. The operations of a service that the options do not ask
  * for are not called: it has no state. */

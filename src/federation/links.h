@@ -1,4 +1,4 @@
-/* Links: each is the way of one client to a pool of another node. At the asking node it is behind a
+/* Links: each is a way of clients to a pool of another node. At the asking node it is behind a
  * dialled worker, at the serving one it is behind a client; in between are numbered pieces
  * (nats/link_stream.h). */
 #ifndef STDIO_BUS_FEDERATION_LINKS_H

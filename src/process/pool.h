@@ -35,7 +35,7 @@ struct pool {
     struct setup *setup; /* a reference: the configuration is part of it; NULL: it never changes */
     enum pool_fate fate;
     bool is_held;          /* its owner's (reload/pools.h): a client may refer to it */
-    struct pool_past past; /* the same (bus/renewal.h): of workers that are gone */
+    struct pool_past past; /* the same: of workers that are gone */
     char failure_text[POOL_FAILURE_MAX]; /* the same (bus/early_exit.h): of group.failure, */
     char *failure_data;                  /* which is freed with the pool */
     bool halted;        /* a user has stopped it (bus/halt.h), and no new client has come since */

@@ -39,7 +39,7 @@ enum worker_after_end {
     WORKER_STAYS_STOPPED
 };
 
-/* What a reload of the configuration has left to do with a worker (bus/renewal.h). */
+/* What a reload of the configuration has left to do with a worker (reload/renewals.h). */
 enum worker_renewal {
     RENEWAL_NONE,
     RENEWAL_IN_PLACE, /* its process is of an older configuration, and ends when it is free */
@@ -102,12 +102,12 @@ struct worker {
     struct timer halting;       /* the next look at it, */
     int64_t halt_until_ms;      /* and until when requests in flight are waited for */
     bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
-    /* The same: processes that ran, that ended unasked, what they have carried: */
+    /* Its owner's (bus/workers.h): processes that ran, that ended unasked, what they carried: */
     uint64_t starts, restarts;
     struct traffic carried;
     bool restart_asked;
-    enum worker_renewal renewal; /* its owner's, with the next (bus/renewal.h) */
-    struct list_node renewing;   /* bus->renewals */
+    enum worker_renewal renewal; /* its owner's, with the next (reload/renewals.h) */
+    struct list_node renewing;   /* of the reload service */
     unsigned generation;         /* of the reload that added it; 0: of the start */
     bool is_passage;             /* its owner's (bus/pools.h): it leaves with its last session */
     struct peer_origin *blamed;  /* its owner's (bus/crashes.h): a reference, or NULL */

@@ -102,8 +102,8 @@ struct peer {
     size_t held[PEER_SHARES];   /* active requests that it asked; what it owns */
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */
-    const struct list_node *checked; /* of these: up to this one all are active, and are */
-    struct peer *checked_asker;      /* this client's (to_client.c); NULL: none was looked at */
+    const struct list_node *checked; /* of `answering`: up to this one, all are active requests */
+    struct peer *checked_asker;      /* of this client (to_client.c); NULL: none was looked at */
     struct list sessions;            /* a client: those it owns; a worker: those bound to it */
     struct turns waiting;            /* peers held until its output queue drains */
 

@@ -15,8 +15,8 @@ static inline bool turns_empty(const struct turns *turns)
     return list_empty(&turns->lanes);
 }
 
-/* The peer waits after those of its origin. The cost is that of the shorter of two walks: over the
- * turns that its origin waits for, or over the origins that wait here. */
+/* The peer waits after those of its origin. It costs a walk over the turns
+ * that its origin waits for, or over the origins that wait here: over the shorter list. */
 void turns_add(struct turns *turns, struct peer *peer);
 
 /* Takes a held peer out of the turns, or of the list, that it is in. */
