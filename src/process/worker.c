@@ -242,11 +242,16 @@ static void end_without_exit(struct worker *worker)
     terminate(worker);
 }
 
+static bool has_sent_nothing(const struct worker *worker)
+{
+    return worker->stream.connection.frames_in == 0 && worker->program.dialer == NULL;
+}
+
 /* A process that ends before it has sent anything should say why: its exit comes first, which
  * mostly is there, or on its way. */
 static void running_output_ended(struct worker *worker)
 {
-    if (worker->stream.connection.frames_in > 0 || worker->program.dialer != NULL) {
+    if (!has_sent_nothing(worker)) {
         end_without_exit(worker);
         return;
     }
@@ -325,8 +330,16 @@ static void stopping_exited(struct worker *worker)
     finish_if_over(worker);
 }
 
+/* It is terminated, mostly since its stdin was closed before its stdout. */
 static void stopping_output_ended(struct worker *worker)
 {
+    if (worker->after_end == WORKER_RESTARTS && worker->child.pid > 0 && has_sent_nothing(worker)) {
+        worker->awaits_exit = true;
+        worker_check_exit(worker);
+        if (!worker->output_ended)
+            worker_start_deadline(worker, EXIT_MS);
+        return;
+    }
     end_output(worker);
     finish_if_over(worker);
 }

@@ -129,7 +129,9 @@ static unsigned sid_of(const struct server *server, const char *subject)
 {
     char words[64];
     int len = snprintf(words, sizeof words, "SUB %s ", subject);
-    const char *found = memmem(server->input.data, server->input.len, words, (size_t)len);
+    const char *found = server->input.len > 0
+                            ? memmem(server->input.data, server->input.len, words, (size_t)len)
+                            : NULL;
 
     return found != NULL ? (unsigned)strtoul(found + len, NULL, 10) : 0;
 }

@@ -93,6 +93,20 @@ TEST(design_client_is_told_the_status_of_a_process_that_does_not_start)
     ck_assert_uint_eq(daemon_count_log(daemon, "giving up"), 0);
 }
 
+/* Its stdin breaks first, then its stdout ends, and then comes the exit. */
+TEST(design_client_is_told_the_status_after_stdin_has_broken)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'p','command':'sh','args':['-c',"
+                       "'trap : TERM; exec <&-; echo closed >&2; sleep 1; exec >&-; sleep 0.3; "
+                       "exit 3'],'instances':1,'stderr':'log'}");
+    struct client *client = client_connect(daemon);
+    daemon_wait_log(daemon, "stderr: closed");
+    client_request(client, "1", NULL, "echo", NULL);
+    client_error(client, "1", -32000, "worker exited before answering: it exited with status 3");
+    ck_assert(daemon_logged(daemon, "its stdin is closed"));
+}
+
 TEST(design_stderr_of_a_worker_is_attributed_to_it)
 {
     struct daemon *daemon =
