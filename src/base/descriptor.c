@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #ifdef HAVE_CLOSE_RANGE
@@ -109,6 +109,67 @@ int descriptor_connect(const struct sockaddr *address, socklen_t len)
     return -1;
 }
 
+/* Whether poll said no, and the descriptor is open. */
+static bool is_refused(const struct pollfd *asked)
+{
+    return (asked->revents & POLLNVAL) != 0 && asked->fd < FD_SETSIZE &&
+           fcntl(asked->fd, F_GETFD) >= 0;
+}
+
+/* FD_SET and FD_ISSET of musl compute with an int and an unsigned long. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
+static short found_by_select(const struct pollfd *asked, const fd_set *input, const fd_set *output)
+{
+    return (short)((FD_ISSET(asked->fd, input) ? POLLIN : 0) |
+                   (FD_ISSET(asked->fd, output) ? POLLOUT : 0));
+}
+
+static int poll_by_select(struct pollfd *fds, size_t count, int timeout_ms)
+{
+    struct timeval timeout = {timeout_ms / 1000, (suseconds_t)(timeout_ms % 1000) * 1000};
+    fd_set input, output;
+    int last = -1, ready = 0;
+    size_t i;
+
+    FD_ZERO(&input);
+    FD_ZERO(&output);
+    for (i = 0; i < count; i++) {
+        if (fds[i].fd < 0 || fds[i].fd >= FD_SETSIZE)
+            continue;
+        if ((fds[i].events & POLLIN) != 0)
+            FD_SET(fds[i].fd, &input);
+        if ((fds[i].events & POLLOUT) != 0)
+            FD_SET(fds[i].fd, &output);
+        last = fds[i].fd > last ? fds[i].fd : last;
+    }
+    if (select(last + 1, &input, &output, NULL, timeout_ms < 0 ? NULL : &timeout) < 0)
+        return -1;
+    for (i = 0; i < count; i++) {
+        if (is_refused(&fds[i]))
+            fds[i].revents = found_by_select(&fds[i], &input, &output);
+        else if (poll(&fds[i], 1, 0) < 0)
+            return -1;
+        ready += fds[i].revents != 0;
+    }
+    return ready;
+}
+
+#pragma GCC diagnostic pop
+
+int descriptor_poll(struct pollfd *fds, size_t count, int timeout_ms)
+{
+    int ready = poll(fds, (nfds_t)count, timeout_ms);
+    size_t i;
+
+    for (i = 0; ready > 0 && i < count; i++) {
+        if (is_refused(&fds[i]))
+            return poll_by_select(fds, count, timeout_ms);
+    }
+    return ready;
+}
+
 bool descriptor_write_all(int fd, const char *bytes, size_t len)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -117,7 +178,7 @@ bool descriptor_write_all(int fd, const char *bytes, size_t len)
     while (len > 0) {
         written = write(fd, bytes, len);
         if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            (void)poll(&ready, 1, -1);
+            (void)descriptor_poll(&ready, 1, -1);
         else if (written < 0 && errno != EINTR)
             return false;
         if (written > 0) {

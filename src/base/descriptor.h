@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_BASE_DESCRIPTOR_H
 #define STDIO_BUS_BASE_DESCRIPTOR_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -27,6 +28,11 @@ int descriptor_open_own(int fd, int access);
 
 /* A socket that is connected to the address: blocking, close-on-exec. -1 with errno set. */
 int descriptor_connect(const struct sockaddr *address, socklen_t len);
+
+/* poll(2), and select(2) for devices where poll refuses these, as that of macOS does: of a terminal
+ * or /dev/null it says POLLNVAL. While select waits, the hang-up of another descriptor that is
+ * asked for nothing is not seen. */
+int descriptor_poll(struct pollfd *fds, size_t count, int timeout_ms);
 
 /* Writes all bytes, and waits for a descriptor that takes none now. False with errno set. */
 bool descriptor_write_all(int fd, const char *bytes, size_t len);

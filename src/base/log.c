@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -222,7 +221,7 @@ static bool writable(int fd)
 {
     struct pollfd asked = {.fd = fd, .events = POLLOUT};
 
-    return poll(&asked, 1, 0) == 1 && (asked.revents & POLLNVAL) == 0;
+    return descriptor_poll(&asked, 1, 0) == 1 && (asked.revents & POLLNVAL) == 0;
 }
 
 /* One write that does not block. Returns the bytes written. */

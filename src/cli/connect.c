@@ -239,7 +239,7 @@ static void wait_ready(struct copying *copying, struct pollfd ready[3])
     ready[0] = (struct pollfd){is_empty(up) && !up->ended ? in : -1, POLLIN, 0};
     ready[1] = (struct pollfd){out, is_empty(down) ? 0 : POLLOUT, 0};
     ready[2] = (struct pollfd){daemon_events != 0 ? daemon : -1, daemon_events, 0};
-    if (poll(ready, 3, -1) < 0 && errno != EINTR)
+    if (descriptor_poll(ready, 3, -1) < 0 && errno != EINTR)
         stop(copying, EXIT_OS_ERROR, "poll", errno);
 }
 

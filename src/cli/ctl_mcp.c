@@ -3,13 +3,13 @@
 #include "cli/ctl_mcp.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
 #include "share/tools.h"
@@ -308,7 +308,7 @@ static ssize_t read_more(struct input *input)
     ssize_t got;
 
     do {
-        got = poll(&ready, 1, -1) < 0
+        got = descriptor_poll(&ready, 1, -1) < 0
                   ? -1
                   : read(STDIN_FILENO, input->bytes + input->len, LINE_MAX_BYTES - input->len);
     } while (got < 0 && (errno == EINTR || errno == EAGAIN));

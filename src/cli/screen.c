@@ -3,7 +3,6 @@
 #include "cli/screen.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
 
@@ -168,7 +168,7 @@ int screen_key(int timeout_ms)
             return SCREEN_REDRAW;
         }
         left = until - clock_now_ms();
-        ready = poll(&stdin_poll, 1, left > 0 ? (int)left : 0);
+        ready = descriptor_poll(&stdin_poll, 1, left > 0 ? (int)left : 0);
         key = ready > 0 ? screen_read() : ANY_BUT_A_KEY;
         if (key != ANY_BUT_A_KEY)
             return key;

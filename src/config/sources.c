@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/descriptor.h"
 #include "json/document.h"
 
 const struct source *sources_find(const struct sources *sources, struct slice path)
@@ -113,7 +113,7 @@ static ssize_t read_some(int fd, char *to, size_t size)
         if (n >= 0)
             return n;
         if (errno == EAGAIN || errno == EWOULDBLOCK)
-            poll(&poll_fd, 1, -1);
+            (void)descriptor_poll(&poll_fd, 1, -1);
         else if (errno != EINTR)
             return -1;
     }

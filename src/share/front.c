@@ -3,7 +3,6 @@
 #include "share/front.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,7 +139,7 @@ void front_refuse(const char *reason)
         if (got > 0)
             len += (size_t)got;
         else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            got = poll(&ready, 1, -1);
+            got = descriptor_poll(&ready, 1, -1);
         if (got < 0 && errno != EINTR)
             break;
         if (refuse_lines(bytes, &len, reason))

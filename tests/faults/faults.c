@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -306,6 +307,10 @@ FAULTY(int, poll, (struct pollfd * fds, nfds_t len, int timeout_ms))
         end_round();
     return FAILS(poll) ? -1 : poll(fds, len, timeout_ms);
 }
+
+PLAIN(int, select, -1,
+      (int count, fd_set *input, fd_set *output, fd_set *other, struct timeval *timeout),
+      (count, input, output, other, timeout))
 
 #ifdef HAVE_KQUEUE
 PLAIN(int, kqueue, -1, (void), ())

@@ -14,6 +14,7 @@
 #include "deadline.h"
 
 #define INFO "INFO {\"headers\":true,\"max_payload\":100000}\r\n"
+#define OPEN_B "stdio_bus.open.b"
 #define LINE_MAX_LEN 400
 
 /* A server. It knows the sids by their subjects: the daemon subscribes in one order, but for what a
@@ -47,11 +48,11 @@ static void subscribe(struct server *server, const char *line)
 
     if (strncmp(line, "SUB stdio_bus.node.", 19) == 0)
         server->inbox = sid;
-    if (strncmp(line, "SUB stdio_bus.open.b", 20) == 0)
+    if (strncmp(line, "SUB " OPEN_B, sizeof "SUB " OPEN_B - 1) == 0)
         server->open = sid;
 }
 
-/* PUB SUBJECT [REPLY] LENGTH: goes back to the daemon. */
+/* PUB SUBJECT [REPLY] LENGTH: goes back to the daemon; what opens a link, as if it were for b. */
 static void pass_on(struct server *server, const char *line, const char *payload, size_t len)
 {
     const char *subject = line + 4, *rest = strchr(subject, ' ');
@@ -63,7 +64,8 @@ static void pass_on(struct server *server, const char *line, const char *payload
 
     if (sid == 0)
         return;
-    snprintf(text, sizeof text, "MSG %.*s %u%.*s %zu\r\n", (int)(rest - subject), subject, sid,
+    snprintf(text, sizeof text, "MSG %.*s %u%.*s %zu\r\n",
+             opens ? (int)sizeof OPEN_B - 1 : (int)(rest - subject), opens ? OPEN_B : subject, sid,
              (int)reply_len, reply, len);
     say(server, text, strlen(text));
     say(server, payload, len + 2);

@@ -219,9 +219,9 @@ static bool is_of_log(struct sweep *sweep, uint64_t key)
 {
     const struct known_site *known = known_site(sweep, key);
 
-    return known != NULL &&
-           (strcmp(known->function, "write_now") == 0 || strcmp(known->function, "writable") == 0 ||
-            strcmp(known->function, "end_check") == 0);
+    return known != NULL && (strcmp(known->function, "write_now") == 0 ||
+                             strcmp(known->function, "descriptor_poll") == 0 ||
+                             strcmp(known->function, "end_check") == 0);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
