@@ -271,16 +271,6 @@ static const char *refusal(const struct nats_hub *hub, const struct group *group
     return has_room(group) ? NULL : "all workers of the pool are taken";
 }
 
-static void name_origin(struct origin *origin, const struct node_address *address)
-{
-    const char *name = address->name[0] != '\0' ? address->name : address->id;
-
-    memset(origin, 0, sizeof *origin);
-    origin_of_token(origin, "nats node", name);
-    snprintf(origin->name, sizeof origin->name, "node %s", name);
-    snprintf(origin->text, sizeof origin->text, "node %s", name);
-}
-
 /* A client like any other, confined to the pool. */
 static struct client *make_client(struct nats_hub *hub, int fd, const struct origin *origin,
                                   struct group *group)
@@ -336,7 +326,7 @@ static const char *serve(struct nats_hub *hub, const struct node_address *addres
     const char *problem;
     int fd = -1;
 
-    name_origin(&origin, address);
+    node_origin(&origin, address);
     problem = refusal(hub, group, &origin);
     if (problem != NULL)
         return problem;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "federation/tallies.h"
+#include "transport/origin.h"
 
 /* --- addresses --- */
 
@@ -79,6 +80,16 @@ const char *node_subject(char to[NODES_SUBJECT_MAX], const struct nats_hub *hub,
     snprintf(to, NODES_SUBJECT_MAX, "%s.node.%s.%llu", nats_config_prefix(&hub->config), id,
              (unsigned long long)number);
     return to;
+}
+
+void node_origin(struct origin *origin, const struct node_address *address)
+{
+    const char *name = address->name[0] != '\0' ? address->name : address->id;
+
+    memset(origin, 0, sizeof *origin);
+    origin_of_token(origin, "nats node", name);
+    snprintf(origin->name, sizeof origin->name, "node %s", name);
+    snprintf(origin->text, sizeof origin->text, "node %s", name);
 }
 
 /* --- messages --- */

@@ -27,6 +27,9 @@ bool node_address_read(struct node_address *address, struct slice text);
 struct slice node_address_write(char to[NODES_ADDRESS_MAX], const struct nats_hub *hub,
                                 uint64_t number);
 
+/* Whose the links of the node at the address are. */
+void node_origin(struct origin *origin, const struct node_address *address);
+
 /* The subject of an end of a link. Returns `to`. */
 const char *node_subject(char to[NODES_SUBJECT_MAX], const struct nats_hub *hub, const char *id,
                          uint64_t number);

@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "bus/deliver.h"
+#include "bus/origins.h"
 #include "bus/pools.h"
 #include "bus/workers.h"
+#include "federation/place_text.h"
 #include "federation/remotes.h"
 #include "router/waiting.h"
 
@@ -19,7 +21,6 @@
 #define SPREAD_MS 100   /* in a cluster, a subscription is known everywhere after that */
 #define DECLINED_MAX 16
 #define CONTEXT "nats"
-#define TEXT_MAX (NODES_ADDRESS_MAX + 256 + STDIO_BUS_MAX_SESSION_ID_LEN)
 
 enum place_state {
     PLACE_ASKED,     /* nothing is known yet */
@@ -67,53 +68,6 @@ static struct pool *pool_of_group(const struct group *group)
     return list_entry(group, struct pool, group);
 }
 
-/* --- subjects and texts --- */
-
-/* The same at all nodes. */
-static uint64_t hash_of(struct slice id)
-{
-    static const struct siphash_key key = {0, 0};
-
-    return siphash(&key, id.data, id.len);
-}
-
-/* The caller's. NULL if out of memory. */
-static char *make_subject(const struct nats_hub *hub, struct slice pool, uint64_t hash)
-{
-    const char *prefix = nats_config_prefix(&hub->config);
-    size_t size = strlen(prefix) + pool.len + sizeof ".session.." + 16;
-    char *subject = malloc(size);
-
-    if (subject != NULL)
-        snprintf(subject, size, "%s.session.%.*s.%016llx", prefix, (int)pool.len, pool.data,
-                 (unsigned long long)hash);
-    return subject;
-}
-
-/* "ID NUMBER NAME", and the session after a line feed. */
-static struct slice write_text(char to[TEXT_MAX], const struct nats_hub *hub, struct slice id)
-{
-    char address[NODES_ADDRESS_MAX];
-    struct slice first = node_address_write(address, hub, 0);
-
-    memcpy(to, first.data, first.len);
-    to[first.len] = '\n';
-    if (id.len > 0)
-        memcpy(to + first.len + 1, id.data, id.len);
-    return slice_of(to, first.len + 1 + id.len);
-}
-
-static bool read_text(struct node_address *address, struct slice *id, struct slice text)
-{
-    const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - text.data) : 0;
-
-    if (end == NULL || !node_address_read(address, slice_of(text.data, len)))
-        return false;
-    *id = slice_of(end + 1, text.len - len - 1);
-    return id->len <= STDIO_BUS_MAX_SESSION_ID_LEN;
-}
-
 /* --- all of them --- */
 
 struct place_key {
@@ -142,7 +96,7 @@ static struct held_session *find_place(const struct nats_places *places, const s
 {
     struct place_key key = {pool, id};
 
-    return hash_table_find(&places->by_session, hash_of(id), is_of, &key);
+    return hash_table_find(&places->by_session, place_hash(id), is_of, &key);
 }
 
 static void release(struct held_session *place)
@@ -193,13 +147,13 @@ static struct held_session *add_place(struct nats_hub *hub, const struct group *
     list_init(&place->waiting);
     place->hub = hub;
     place->number = ++hub->links.last_number;
-    place->hash = hash_of(id);
+    place->hash = place_hash(id);
     place->pool = pool;
     place->since_ms = now_ms(hub);
     place->len = id.len;
     if (id.len > 0)
         memcpy(place->id, id.data, id.len);
-    place->subject = make_subject(hub, pool->id, place->hash);
+    place->subject = place_subject(hub, pool->id, place->hash);
     place->subscription.subject = place->subject;
     place->subscription.message = came;
     if (place->subject == NULL || !enter(place)) {
@@ -230,14 +184,14 @@ static void settle(struct held_session *place, enum place_state state)
 static void ask(const struct held_session *place)
 {
     struct nats_hub *hub = place->hub;
-    char reply[NODES_SUBJECT_MAX], text[TEXT_MAX];
+    char reply[NODES_SUBJECT_MAX], text[PLACE_TEXT_MAX];
     const struct nats_head head = {
         .subject = slice_of_text(place->subject),
         .reply = slice_of_text(node_subject(reply, hub, hub->links.id, place->number))};
     const struct link_message message = {
         .kind = LINK_ASK,
         .position = place->subscription.sid != 0,
-        .payload = write_text(text, hub, slice_of(place->id, place->len))};
+        .payload = place_text_write(text, hub, slice_of(place->id, place->len))};
 
     node_send(hub, &head, &message);
 }
@@ -367,11 +321,11 @@ static bool find(struct placement *placement, struct group *group, struct slice 
 static void publish_claim(const struct held_session *place)
 {
     struct nats_hub *hub = place->hub;
-    char text[TEXT_MAX];
+    char text[PLACE_TEXT_MAX];
     const struct link_message message = {
         .kind = LINK_CLAIM,
         .position = (uint64_t)(now_ms(hub) - place->since_ms),
-        .payload = write_text(text, hub, slice_of(place->id, place->len))};
+        .payload = place_text_write(text, hub, slice_of(place->id, place->len))};
 
     node_send(hub, &(struct nats_head){.subject = slice_of_text(place->subject)}, &message);
 }
@@ -417,7 +371,7 @@ static void give_up(struct held_session *place)
 static void tell_to_yield(const struct held_session *place, const char *node)
 {
     struct slice pool = place->pool->id;
-    char text[TEXT_MAX];
+    char text[PLACE_TEXT_MAX];
     int len = snprintf(text, sizeof text, "%.*s\n%.*s", (int)pool.len, pool.data, (int)place->len,
                        place->id);
 
@@ -454,6 +408,18 @@ static void asked(struct held_session *place, const struct node_address *other, 
     answer(place->hub, reply, kind);
 }
 
+/* A client of the other node named the session first, and has left that node. */
+static void forgotten(struct held_session *place, const struct node_address *other)
+{
+    struct stdio_bus *bus = place->hub->bus;
+    struct origin origin;
+
+    node_origin(&origin, other);
+    if (place->state == PLACE_HERE && place->session->owner->origin != NULL &&
+        place->session->owner->origin == origins_find(bus, &origin))
+        session_remove(&bus->router.sessions, place->session); /* and the place */
+}
+
 static void came(struct nats_subscription *subscription, const struct nats_frame *frame)
 {
     struct held_session *place = list_entry(subscription, struct held_session, subscription);
@@ -463,12 +429,15 @@ static void came(struct nats_subscription *subscription, const struct nats_frame
     struct slice id;
     bool is_it;
 
-    if (!link_message_read(&message, frame->payload) || !read_text(&other, &id, message.payload) ||
-        strcmp(other.id, hub->links.id) == 0 || !slice_is(frame->line.subject, place->subject))
+    if (!link_message_read(&message, frame->payload) ||
+        !place_text_read(&other, &id, message.payload) || strcmp(other.id, hub->links.id) == 0 ||
+        !slice_is(frame->line.subject, place->subject))
         return;
     is_it = slice_equal(id, slice_of(place->id, place->len));
     if (message.kind == LINK_CLAIM && is_it && place->state == PLACE_HERE)
         compare(place, &other, message.position);
+    else if (message.kind == LINK_FORGET && is_it)
+        forgotten(place, &other);
     else if (message.kind == LINK_ASK && frame->line.reply.data != NULL && is_it)
         asked(place, &other, message.position != 0, frame->line.reply);
     else if (message.kind == LINK_ASK && frame->line.reply.data != NULL)
@@ -536,6 +505,29 @@ static void began(struct placement *placement, struct session *session)
     hub->places.here_count++;
     publish_claim(place);
     release(place);
+}
+
+/* At the other end of a link its owner is the link, which stays. */
+static void left(struct placement *placement, const struct session *session)
+{
+    struct nats_hub *hub = hub_of(placement);
+    const struct worker *worker = list_entry(endpoint_of_peer(session->worker), struct worker,
+                                             stream.endpoint);
+    struct slice id = session_id(session);
+    char text[PLACE_TEXT_MAX], *subject;
+    struct link_message message = {.kind = LINK_FORGET};
+
+    if (worker->program.dialer == NULL || id.len != session->id_len)
+        return;
+    subject = place_subject(hub, session->worker->pool->id, place_hash(id));
+    if (subject == NULL) {
+        log_repeated(hub->bus->log, LOG_LEVEL_ERROR, CONTEXT, slice_of_text("sessions"),
+                     "out of memory: a session stays at another node");
+        return;
+    }
+    message.payload = place_text_write(text, hub, id);
+    node_send(hub, &(struct nats_head){.subject = slice_of_text(subject)}, &message);
+    free(subject);
 }
 
 /* --- the connection to NATS --- */
@@ -688,7 +680,7 @@ void places_create(struct nats_hub *hub)
     timer_init(&places->spread, spread, hub);
     list_init(&places->asked);
     list_init(&places->here);
-    places->placement = (struct placement){.find = find, .began = began};
+    places->placement = (struct placement){.find = find, .began = began, .left = left};
     places->watcher = (struct broker_watcher){.ready = connected, .lost = lost};
     broker_watch(&hub->broker, &places->watcher);
 }

@@ -34,6 +34,9 @@ struct placement {
 
     /* The session has begun here. It may get a claim. */
     void (*began)(struct placement *placement, struct session *session);
+
+    /* A session without a claim ends. */
+    void (*left)(struct placement *placement, const struct session *session);
 };
 
 /* What the owner knows of a session. It is told the end, and forgets the session. */

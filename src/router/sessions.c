@@ -118,8 +118,12 @@ void session_give(struct session *session, struct peer *owner)
 
 void session_remove(struct sessions *sessions, struct session *session)
 {
+    const struct group *pool = session->worker->pool;
+
     if (session->claim != NULL)
         session->claim->ended(session->claim);
+    else if (pool != NULL && pool->placement != NULL)
+        pool->placement->left(pool->placement, session);
     hash_table_remove(&sessions->table, session->hash, session);
     list_remove(&session->in_worker);
     list_remove(&session->in_owner);

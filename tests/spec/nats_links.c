@@ -499,6 +499,59 @@ TEST(nats_session_begins_and_ends)
     broker_expect(&asking.broker, "UNSUB 15");
 }
 
+/* The link stays, and so does the session of another node's client, until that node forgets it. */
+TEST(nats_session_ends_with_a_client_of_another_node)
+{
+    const char *line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"sessionId\":\"s\"}\n";
+    struct asking asking = {.client = NULL};
+    struct broker *broker = &asking.broker;
+    const char *there;
+
+    broker_listen(broker);
+    START(.config = test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],"
+                                "'export':true}],'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",
+                                broker->port));
+    broker_begin(broker);
+    there = open_link(broker);
+    DELIVER(broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(line));
+    broker_expect(broker, "SUB " SESSION);
+    asking.question = expect_question(broker);
+    broker_say_none(broker, INBOX, asking.question.reply);
+    broker_expect_letter(broker, LINK_CLAIM, asking.question.subject, NULL);
+    broker_expect_letter(broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":1,");
+    DELIVER(broker, "15", asking.question.subject, "", .kind = LINK_FORGET,
+            .payload = slice_of_text(LOW " 0 low\ns")); /* another node's */
+    OF(asking, OTHER, LINK_ASK, .position = 1);
+    broker_expect_letter(broker, LINK_HAS, "back", NULL);
+    OF(asking, OTHER, LINK_FORGET, .position = 0);
+    broker_expect(broker, "UNSUB 15");
+}
+
+/* The daemon has the client, and another node the session. */
+TEST(nats_session_of_a_client_that_leaves_is_forgotten)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct client *client;
+    struct letter question, letter;
+
+    broker_listen(&broker);
+    daemon = START(.config = REMOTE(""));
+    begin_remote(&broker);
+    client = client_connect(daemon);
+    client_request(client, "1", "s", "x", NULL);
+    question = expect_question(&broker);
+    broker_say_none(&broker, "3", question.reply);
+    letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    DELIVER(&broker, "3", letter.reply, "", .kind = LINK_ACCEPT,
+            .payload = slice_of_text(OTHER " 7 far"));
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{");
+    client_close(client);
+    letter = broker_expect_letter(&broker, LINK_FORGET, question.subject, NULL);
+    ck_assert(memcmp(&letter.message.payload.data[letter.message.payload.len - 2], "\ns", 2) == 0);
+}
+
 /* Another node has it: a passage leads there. */
 static void lead_there(struct asking *asking)
 {

@@ -1,0 +1,51 @@
+#include "build_config.h"
+
+#include "federation/place_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/siphash.h"
+
+uint64_t place_hash(struct slice id)
+{
+    static const struct siphash_key key = {0, 0};
+
+    return siphash(&key, id.data, id.len);
+}
+
+char *place_subject(const struct nats_hub *hub, struct slice pool, uint64_t hash)
+{
+    const char *prefix = nats_config_prefix(&hub->config);
+    size_t size = strlen(prefix) + pool.len + sizeof ".session.." + 16;
+    char *subject = malloc(size);
+
+    if (subject != NULL)
+        snprintf(subject, size, "%s.session.%.*s.%016llx", prefix, (int)pool.len, pool.data,
+                 (unsigned long long)hash);
+    return subject;
+}
+
+struct slice place_text_write(char to[PLACE_TEXT_MAX], const struct nats_hub *hub, struct slice id)
+{
+    char address[NODES_ADDRESS_MAX];
+    struct slice first = node_address_write(address, hub, 0);
+
+    memcpy(to, first.data, first.len);
+    to[first.len] = '\n';
+    if (id.len > 0)
+        memcpy(to + first.len + 1, id.data, id.len);
+    return slice_of(to, first.len + 1 + id.len);
+}
+
+bool place_text_read(struct node_address *address, struct slice *id, struct slice text)
+{
+    const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
+    size_t len = end != NULL ? (size_t)(end - text.data) : 0;
+
+    if (end == NULL || !node_address_read(address, slice_of(text.data, len)))
+        return false;
+    *id = slice_of(end + 1, text.len - len - 1);
+    return id->len <= STDIO_BUS_MAX_SESSION_ID_LEN;
+}
