@@ -16,6 +16,7 @@
 #define INFO "INFO {\"headers\":true,\"max_payload\":100000}\r\n"
 #define OPEN_B "stdio_bus.open.b"
 #define LINE_MAX_LEN 400
+#define HEAD_LEN 33 /* of a message of links */
 
 /* A server. It knows the sids by their subjects: the daemon subscribes in one order, but for what a
  * fault has prevented. */
@@ -52,6 +53,29 @@ static void subscribe(struct server *server, const char *line)
         server->open = sid;
 }
 
+/* A question for a session: no node has one of pool b, and the daemon itself one of pool far. */
+static void tell_place(struct server *server, const char *line, const char *payload, size_t len)
+{
+    const char *reply = strchr(line + 4, ' ') + 1;
+    int reply_len = (int)(strrchr(line, ' ') - reply);
+    char text[LINE_MAX_LEN], answer[LINE_MAX_LEN];
+
+    if (payload[0] != 'Q' || len + 2 > sizeof answer)
+        return;
+    if (strstr(line, ".far.") == NULL) {
+        snprintf(text, sizeof text, "HMSG %.*s %u 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", reply_len,
+                 reply, server->inbox);
+        say(server, text, strlen(text));
+        return;
+    }
+    memcpy(answer, payload, len + 2);
+    answer[0] = 'H';
+    *(char *)memchr(answer + HEAD_LEN, '\n', len - HEAD_LEN) = '-'; /* a part of the node's name */
+    snprintf(text, sizeof text, "MSG %.*s %u %zu\r\n", reply_len, reply, server->inbox, len);
+    say(server, text, strlen(text));
+    say(server, answer, len + 2);
+}
+
 /* PUB SUBJECT [REPLY] LENGTH: goes back to the daemon; what opens a link, as if it were for b. */
 static void pass_on(struct server *server, const char *line, const char *payload, size_t len)
 {
@@ -64,6 +88,10 @@ static void pass_on(struct server *server, const char *line, const char *payload
 
     if (sid == 0)
         return;
+    if (strncmp(subject, "stdio_bus.session.", 18) == 0) {
+        tell_place(server, line, payload, len);
+        return;
+    }
     snprintf(text, sizeof text, "MSG %.*s %u%.*s %zu\r\n",
              opens ? (int)sizeof OPEN_B - 1 : (int)(rest - subject), opens ? OPEN_B : subject, sid,
              (int)reply_len, reply, len);
@@ -160,8 +188,12 @@ void play_nats_links(struct run *run)
     peer_connect(&ann, run, "ann");
     peer_call(&ann, 1, "", ",'pool':'far'");
     peer_call(&ann, 2, "", ",'pool':'far'");
+    peer_call(&ann, 6, "", ",'pool':'far','sessionId':'u'");
+    peer_call(&ann, 7, "", ",'pool':'b','sessionId':'v'");
     run_lift(run);
     peer_call(&ann, 3, "", ",'pool':'far'");
+    peer_call(&ann, 4, "", ",'pool':'far','sessionId':'s'");
+    peer_call(&ann, 5, "", ",'pool':'b','sessionId':'t'");
     peer_close(&ann);
     run_terminate(run);
     while (run_alive(run))
