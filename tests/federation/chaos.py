@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """chaos.py STDIO_BUS TEST_WORKER [OPTIONS]: many machines that fail.
 
-Two nats-servers in a cluster and three daemons, each in a network namespace of its own. Daemon a
+Two nats-servers in a cluster and four daemons, each in a network namespace of its own. Daemon a
 has clients of each kind and remote pools; b and c export the pools. At random they are killed,
 stopped or upgraded in place, and their cables are cut or slowed. Each request is to be answered or
 refused once, an answer is to be the client's own, progress and questions are to come before it, to
@@ -9,8 +9,8 @@ that client, a session is to be on one node at a time, a publication arrives onc
 all is well again, clients are served within 5 s. Prints what happened, and each violation.
 
 With --bad N one server of bad_broker.py takes the place of both, and makes N misdeeds in 1000
-messages; nothing else goes wrong. With --askers 2 there is another daemon, d, with clients that use
-the sessions of those of a.
+messages; nothing else goes wrong. A fourth daemon, d, has clients that use the sessions of those
+of a; with --askers 1 it is left out.
 
 Needs root, ip, tc and nats-server; without one of them it says so and exits with 77.
 """
@@ -365,7 +365,7 @@ def main():
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
     parser.add_argument('--clients', type=int, default=10, help='of each kind')
     parser.add_argument('--kinds', nargs='*', choices=KINDS, default=[*KINDS])
-    parser.add_argument('--askers', type=int, choices=(1, 2), default=1)
+    parser.add_argument('--askers', type=int, choices=(1, 2), default=2)
     parser.add_argument('--bad', type=float, default=0, metavar='N')
     parser.add_argument('--pause', type=float, help='of a client, at most, in seconds')
     options = parser.parse_args()
