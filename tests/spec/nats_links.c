@@ -447,11 +447,14 @@ struct asking {
     struct letter question;
 };
 
+#define ASKED_AGAIN "a reload forgets what was asked, and asks again"
+
 /* A client of the node that exports the pool names session s. */
 static void begin_asking(struct asking *asking, const char *method)
 {
     struct broker *broker = &asking->broker;
 
+    steps_without_reloads(ASKED_AGAIN);
     broker_listen(broker);
     asking->daemon =
         START(.config = test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name',"
@@ -507,6 +510,7 @@ TEST(nats_session_ends_with_a_client_of_another_node)
     struct broker *broker = &asking.broker;
     const char *there;
 
+    steps_without_reloads(ASKED_AGAIN);
     broker_listen(broker);
     START(.config = test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],"
                                 "'export':true}],'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",
@@ -536,6 +540,7 @@ TEST(nats_session_of_a_client_that_leaves_is_forgotten)
     struct client *client;
     struct letter question, letter;
 
+    steps_without_reloads(ASKED_AGAIN);
     broker_listen(&broker);
     daemon = START(.config = REMOTE(""));
     begin_remote(&broker);
@@ -667,6 +672,7 @@ TEST(nats_remote_pool_asks_for_a_session)
     struct client *client;
     struct letter letter;
 
+    steps_without_reloads(ASKED_AGAIN);
     broker_listen(&broker);
     client = client_connect(START(.config = REMOTE("")));
     begin_remote(&broker);
