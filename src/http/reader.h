@@ -3,8 +3,8 @@
 #ifndef STDIO_BUS_HTTP_READER_H
 #define STDIO_BUS_HTTP_READER_H
 
+#include "framing/batch.h"
 #include "framing/frame.h"
-#include "http/batch.h"
 #include "http/chunked.h"
 #include "http/head.h"
 

@@ -1,7 +1,7 @@
 /* A body that is an array of messages (JSON-RPC 2.0, 6): judged as a whole before the first member
  * is given. */
-#ifndef STDIO_BUS_HTTP_BATCH_H
-#define STDIO_BUS_HTTP_BATCH_H
+#ifndef STDIO_BUS_FRAMING_BATCH_H
+#define STDIO_BUS_FRAMING_BATCH_H
 
 #include "framing/frame.h"
 

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "http/batch.h"
+#include "framing/batch.h"
 
 #include "base/assert.h"
 
