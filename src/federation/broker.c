@@ -7,7 +7,6 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -533,28 +532,19 @@ void broker_unsubscribe(struct broker *broker, struct nats_subscription *subscri
 }
 
 /* Adds the message to what is kept; all of it or nothing. */
-static int keep(struct broker *broker, struct json_text *head, const struct delivery *delivery,
-                size_t len)
+static int keep(struct broker *broker, struct json_text *head, const struct delivery *delivery)
 {
     struct json_text *kept = &broker->kept;
     size_t before = kept->len;
-    char *body = malloc(len + 1);
-    int status = STDIO_BUS_OK;
 
-    if (body == NULL)
-        return STDIO_BUS_ERR;
-    splice_write(body, delivery->bytes.data, 0, delivery->bytes.len, delivery->edits,
-                 delivery->edit_count);
     json_text_add(kept, json_text_slice(head));
-    json_text_add(kept, slice_of(body, len));
+    json_text_splice(kept, delivery->bytes, delivery->edits, delivery->edit_count);
     json_text_literal(kept, "\r\n");
-    if (kept->failed) {
-        kept->failed = false;
-        kept->len = before;
-        status = STDIO_BUS_ERR;
-    }
-    free(body);
-    return status;
+    if (!kept->failed)
+        return STDIO_BUS_OK;
+    kept->failed = false;
+    kept->len = before;
+    return STDIO_BUS_ERR;
 }
 
 static int publish(struct broker *broker, const struct nats_head *about,
@@ -583,7 +573,7 @@ static int publish(struct broker *broker, const struct nats_head *about,
         status = connection_send_parts(&broker->connection, NULL, &parts, delivery->bytes,
                                        delivery->edits, delivery->edit_count);
     } else {
-        status = keep(broker, &head, delivery, len);
+        status = keep(broker, &head, delivery);
     }
     json_text_free(&head);
     return status;

@@ -10,10 +10,12 @@
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/origins.h"
+#include "framing/batch.h"
 #include "router/router_archive.h"
 #include "json/message.h"
 
-/* Messages that wait for workers, in bytes. A message beyond that is refused. */
+/* Messages that wait for workers, and answers that wait for others of their array, in bytes. What
+ * is beyond that is refused. */
 #define HELD_BYTES_MAX ((size_t)64 << 20)
 
 static const struct message_id no_id;
@@ -58,15 +60,12 @@ static void count_answer(const struct nats_call *call)
     call->export->answer_ms += (uint64_t)(now_ms(call) - call->endpoint.since_ms);
 }
 
-static int call_deliver(struct endpoint *endpoint, const struct delivery *delivery)
+/* Sends the answer, or an error in its place. STDIO_BUS_ERR if out of memory: nothing was sent. */
+static int send_answer(struct nats_call *call, struct message_id id,
+                       const struct delivery *delivery)
 {
-    struct nats_call *call = call_of(endpoint);
-    struct delivery_subject subject = delivery_subject(delivery);
-    struct message_id id = subject.about != NULL ? *subject.about : no_id;
     int status = STDIO_BUS_OK;
 
-    if (!subject.answers || call->is_done)
-        return STDIO_BUS_OK; /* notices of a worker have no receiver */
     if (call->reply != NULL)
         status = broker_publish(&call->hub->broker, slice_of_text(call->reply), delivery);
     if (status == STDIO_BUS_EINVAL)
@@ -81,6 +80,91 @@ static int call_deliver(struct endpoint *endpoint, const struct delivery *delive
         note_done(call);
     }
     return status;
+}
+
+/* The message is refused, or the whole array. */
+static void refuse_call(struct nats_call *call, struct message_id id, int code, const char *problem)
+{
+    (void)answer_error(call->hub, call->reply, id, code, problem);
+    note_done(call);
+}
+
+/* Whether so many bytes of another answer fit into the array. */
+static bool has_room(const struct nats_call *call, size_t len)
+{
+    const struct nats_hub *hub = call->hub;
+    uint64_t max = hub->broker.info.max_payload;
+
+    if (max == 0 || max > BROKER_KEPT_MAX)
+        max = BROKER_KEPT_MAX;
+    return call->answers.len + len + 2 <= max && hub->held_bytes + len + 2 <= HELD_BYTES_MAX;
+}
+
+/* All of the answer, or nothing. */
+static int join_answer(struct nats_call *call, struct slice bytes, const struct delivery *delivery)
+{
+    struct json_text *answers = &call->answers;
+    size_t before = answers->len;
+
+    if (before == 0)
+        json_text_literal(answers, "[");
+    json_text_splice(answers, bytes, delivery->edits, delivery->edit_count);
+    json_text_literal(answers, ",");
+    if (answers->failed) {
+        answers->failed = false;
+        answers->len = before;
+        return STDIO_BUS_ERR;
+    }
+    call->hub->held_bytes += answers->len - before;
+    return STDIO_BUS_OK;
+}
+
+/* One of an array: the answers are sent together. A worker's line ends with a newline. */
+static int keep_answer(struct nats_call *call, const struct delivery *delivery)
+{
+    struct slice bytes = slice_without_newline(delivery->bytes);
+    size_t len = splice_len(bytes.len, delivery->edits, delivery->edit_count);
+
+    if (call->reply != NULL && !has_room(call, len)) {
+        refuse_call(call, no_id, JSONRPC_SERVER_ERROR,
+                    "the answers are longer than max_payload of the NATS server, or too many wait");
+        return STDIO_BUS_OK;
+    }
+    if (call->reply != NULL && join_answer(call, bytes, delivery) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    call->owed--;
+    call->hub->bus->services_noted = true;
+    return STDIO_BUS_OK;
+}
+
+static int call_deliver(struct endpoint *endpoint, const struct delivery *delivery)
+{
+    struct nats_call *call = call_of(endpoint);
+    struct delivery_subject subject = delivery_subject(delivery);
+
+    if (!subject.answers || call->is_done || call->owed == 0)
+        return STDIO_BUS_OK; /* notices of a worker have no receiver */
+    if (call->is_batch)
+        return keep_answer(call, delivery);
+    return send_answer(call, subject.about != NULL ? *subject.about : no_id, delivery);
+}
+
+/* All of it was taken, and nothing is owed any more. What asks nothing has an empty reply. */
+static void finish(struct nats_call *call)
+{
+    struct json_text *answers = &call->answers;
+    const struct delivery whole = {.bytes = json_text_slice(answers)};
+
+    if (answers->len > 0) {
+        answers->data[answers->len - 1] = ']';
+        if (send_answer(call, no_id, &whole) != STDIO_BUS_OK) {
+            log_warn(call->hub->bus->log, "nats", "out of memory: an answer is lost");
+            call->hub->broker.counters.lost++;
+        }
+    } else if (call->reply != NULL) {
+        (void)broker_publish_text(&call->hub->broker, slice_of_text(call->reply), slice_of("", 0));
+    }
+    note_done(call);
 }
 
 /* --- other operations of the endpoint --- */
@@ -110,11 +194,8 @@ static void call_watch(struct endpoint *endpoint)
 
 static void call_too_long(struct endpoint *endpoint, const struct message *message)
 {
-    struct nats_call *call = call_of(endpoint);
-
-    (void)answer_error(call->hub, call->reply, message->id, JSONRPC_INVALID_REQUEST,
-                       message_problem_text(MESSAGE_TOO_LONG));
-    note_done(call);
+    refuse_call(call_of(endpoint), message->id, JSONRPC_INVALID_REQUEST,
+                message_problem_text(MESSAGE_TOO_LONG));
 }
 
 static const struct endpoint_ops call_ops = {
@@ -128,49 +209,97 @@ static const struct endpoint_ops call_ops = {
 
 /* --- messages --- */
 
-/* A message that asks nothing has an empty reply. */
-static void taken(struct nats_call *call, bool asks)
+static void all_taken(struct nats_call *call)
 {
     call->hub->held_bytes -= call->len;
     free(call->line);
     call->line = NULL;
-    call->len = 0;
-    if (call->is_done || (asks && call->reply != NULL))
-        return;
-    if (!asks && call->reply != NULL)
-        (void)broker_publish_text(&call->hub->broker, slice_of_text(call->reply), slice_of("", 0));
-    if (!asks)
-        note_done(call);
+    call->len = call->taken = 0;
+    call->hub->bus->services_noted = true;
 }
 
-/* Offers the message to the router, which may hold it. */
-static void offer(struct nats_call *call)
+/* Offers a message that was scanned to the router, which may hold it. */
+static void offer_message(struct nats_call *call, struct slice line, const struct scanner *scanner)
 {
     struct message_scratch scratch UNINITIALIZED;
     struct message message UNINITIALIZED;
-    struct slice line = slice_of(call->line, call->len);
-    enum message_problem problem = MESSAGE_OK;
-    struct scanner scanner;
-    bool asks;
+    enum message_problem problem = message_from_scan(&message, line, &scanner->fields, &scratch);
+    bool is_response = message_is_response(&message) && message.method.data == NULL;
 
-    if (!message_scan(&scanner, line)) {
-        (void)answer_error(call->hub, call->reply, no_id, JSONRPC_PARSE_ERROR,
-                           "not one JSON object");
-        note_done(call);
+    if (problem != MESSAGE_OK || (is_response && !call->is_batch)) {
+        refuse_call(call, message.id, JSONRPC_INVALID_REQUEST,
+                    problem != MESSAGE_OK ? message_problem_text(problem)
+                                          : "a request or a notification is expected");
         return;
     }
-    problem = message_from_scan(&message, line, &scanner.fields, &scratch);
-    if (problem != MESSAGE_OK || message_is_response(&message)) {
-        (void)answer_error(call->hub, call->reply, message.id, JSONRPC_INVALID_REQUEST,
-                           problem != MESSAGE_OK ? message_problem_text(problem)
-                                                 : "a request or a notification is expected");
-        note_done(call);
-        return;
-    }
-    asks = message.id.type != ID_NONE;
+    if (message.id.type != ID_NONE && !is_response && !call->offered)
+        call->owed++;
     deliver_message(&call->endpoint, &message);
-    if (!call->paused)
-        taken(call, asks);
+    call->offered = call->paused;
+}
+
+/* An array: one member after the other, until the router holds one. */
+static void offer_members(struct nats_call *call)
+{
+    struct scanner scanner = {.splits_arrays = false};
+    const struct framing_state state = {.check = &json_body_check, .check_state = &scanner};
+
+    while (!call->paused && !call->is_done) {
+        struct slice rest = slice_of(call->line + call->taken, call->len - call->taken);
+        size_t gap = batch_gap(rest);
+        struct slice member = slice_of(rest.data + gap, rest.len - gap);
+
+        if (member.len == 0) {
+            all_taken(call);
+            return;
+        }
+        member.len = batch_member(&state, member);
+        offer_message(call, member, &scanner);
+        if (!call->paused)
+            call->taken += gap + member.len;
+    }
+}
+
+static void offer(struct nats_call *call)
+{
+    struct scanner scanner;
+
+    if (call->is_batch) {
+        offer_members(call);
+        return;
+    }
+    if (!message_scan(&scanner, slice_of(call->line, call->len))) {
+        refuse_call(call, no_id, JSONRPC_PARSE_ERROR, "not one JSON object, nor an array of them");
+        return;
+    }
+    offer_message(call, slice_of(call->line, call->len), &scanner);
+    if (!call->paused && !call->is_done)
+        all_taken(call);
+}
+
+/* An array is judged as a whole before its first member is offered. */
+static void begin_members(struct nats_call *call)
+{
+    struct scanner scanner = {.splits_arrays = false};
+    const struct framing_state state = {.check = &json_body_check, .check_state = &scanner};
+    struct batch_reader reader = {.checked = 0};
+    struct frame frame = {.consumed = 0};
+
+    if (batch_check(&reader, &state, slice_of(call->line, call->len), true, &frame) == BATCH_BAD)
+        refuse_call(call, no_id, JSONRPC_PARSE_ERROR, frame.problem);
+    else
+        offer_members(call);
+}
+
+static void begin(struct nats_call *call)
+{
+    bool decided;
+
+    call->is_batch = batch_begins(slice_of(call->line, call->len), &decided);
+    if (call->is_batch)
+        begin_members(call);
+    else
+        offer(call);
 }
 
 /* --- from its beginning to its end --- */
@@ -193,6 +322,7 @@ static void free_call(struct nats_call *call)
 {
     free(call->reply);
     free(call->line);
+    json_text_free(&call->answers);
     free(call);
 }
 
@@ -224,7 +354,7 @@ static void end_call(struct nats_call *call)
 
     list_remove(&call->link);
     hub->call_count--;
-    hub->held_bytes -= call->len;
+    hub->held_bytes -= call->len + call->answers.len;
     depart_client(&call->endpoint);
     origins_release(call->endpoint.peer.origin);
     stdio_bus_event_loop_defer(hub->bus->loop, &call->deferred, release_call, call);
@@ -300,7 +430,7 @@ void nats_call_came(struct nats_subscription *subscription, const struct nats_fr
     router_admit_client(&bus->router, &call->endpoint.peer);
     router_confine(&call->endpoint.peer, group);
     router_set_brief(&call->endpoint.peer, true);
-    offer(call);
+    begin(call);
 }
 
 void nats_calls_act(struct nats_hub *hub)
@@ -312,6 +442,8 @@ void nats_calls_act(struct nats_hub *hub)
 
         if (call->line != NULL && !call->paused && !call->is_done)
             offer(call);
+        if (call->line == NULL && call->owed == 0 && !call->is_done)
+            finish(call);
         if (call->is_done)
             end_call(call);
     }
@@ -354,7 +486,8 @@ static char *loaded(struct archive *archive, struct slice text)
 static void archive_call(struct archive *archive, void *owner, void *item)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_FLAGS(struct nats_call, paused, is_done),
+        ARCHIVE_FLAGS(struct nats_call, is_batch, offered, paused, is_done),
+        ARCHIVE_INTEGERS(struct nats_call, owed),
         ARCHIVE_INTEGERS(struct nats_call, endpoint.since_ms, endpoint.held_since_ms),
         ARCHIVE_FLAGS(struct nats_call, endpoint.blocks_itself),
         ARCHIVE_TEXTS(struct nats_call, endpoint.context),
@@ -362,21 +495,26 @@ static void archive_call(struct archive *archive, void *owner, void *item)
     struct calls_archive *calls = owner;
     struct stdio_bus *bus = calls->hub->bus;
     struct nats_call *call = item != NULL ? item : calloc(1, sizeof *call);
-    struct slice reply, line;
+    struct slice reply, line, answers;
 
     if (!archive_made(archive, call != NULL))
         return;
     archive_mark(archive, "natscall");
     reply = slice_of(call->reply, call->reply != NULL ? strlen(call->reply) : 0);
     line = slice_of(call->line, call->len);
+    if (call->taken > 0)
+        line = slice_of(line.data + call->taken, line.len - call->taken);
     reply = archive_slice(archive, reply);
     line = archive_slice(archive, line);
+    answers = archive_slice(archive, json_text_slice(&call->answers));
     if (!archive->saves) {
         call->hub = calls->hub;
         call->reply = loaded(archive, reply);
         call->line = loaded(archive, line);
         call->len = call->line != NULL ? line.len : 0;
-        call->hub->held_bytes += call->len;
+        json_text_add(&call->answers, answers);
+        archive_made(archive, !call->answers.failed);
+        call->hub->held_bytes += call->len + call->answers.len;
         enter(call);
     }
     if (!archive_ok(archive))

@@ -1,4 +1,5 @@
-/* A call: a message that came over NATS for a pool. It is a client of its own, for one message. */
+/* A call: what came over NATS for a pool, a message or an array of them. It is a client of its own,
+ * for that alone. */
 #ifndef STDIO_BUS_FEDERATION_CALLS_H
 #define STDIO_BUS_FEDERATION_CALLS_H
 
@@ -13,8 +14,13 @@ struct nats_call {
     struct nats_export *export; /* by which it came; NULL: that has ended, or the program before */
     struct list_node link;      /* hub->calls */
     char *reply;                /* the subject of its answer; NULL: none is wanted */
-    char *line;                 /* the message, while the router holds it; NULL: it was taken */
+    char *line;                 /* what came, while not all of it was taken; NULL: it was */
     size_t len;
+    size_t taken;             /* bytes of an array before its current member */
+    size_t owed;              /* requests that were not answered yet */
+    struct json_text answers; /* of an array, joined: "[", and a comma after each */
+    bool is_batch;            /* it is an array */
+    bool offered;             /* the current message was offered before */
     bool paused;
     bool is_done; /* it ends at the end of the round */
     struct stdio_bus_event_deferred deferred;
@@ -23,7 +29,7 @@ struct nats_call {
 /* message of struct nats_subscription, in a struct nats_export. */
 void nats_call_came(struct nats_subscription *subscription, const struct nats_frame *frame);
 
-/* Offers what was released, ends what is done. */
+/* Offers what was released, answers arrays, ends what is done. */
 void nats_calls_act(struct nats_hub *hub);
 
 /* The export is about to end: calls that came by it count for none. */

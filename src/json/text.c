@@ -34,6 +34,17 @@ void json_text_add(struct json_text *text, struct slice json)
     text->len += json.len;
 }
 
+void json_text_splice(struct json_text *text, struct slice json, const struct splice_edit *edits,
+                      unsigned count)
+{
+    size_t len = splice_len(json.len, edits, count);
+
+    if (len == 0 || !reserve(text, len))
+        return;
+    splice_write(text->data + text->len, json.data, 0, json.len, edits, count);
+    text->len += len;
+}
+
 void json_text_literal(struct json_text *text, const char *json)
 {
     json_text_add(text, slice_of_text(json));

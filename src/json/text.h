@@ -21,6 +21,10 @@ void json_text_literal(struct json_text *text, const char *json);
 void json_text_format(struct json_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* at most 127 bytes */
 
+/* Adds JSON with parts of it replaced. */
+void json_text_splice(struct json_text *text, struct slice json, const struct splice_edit *edits,
+                      unsigned count);
+
 /* Adds a string in quotes. Bytes that are not UTF-8 become \ufffd. */
 void json_text_string(struct json_text *text, struct slice string);
 

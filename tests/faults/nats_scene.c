@@ -160,8 +160,9 @@ static bool ask(struct server *server)
     say(server, REQUEST("r.1", "{\"id\":1,\"params\":{\"who\":\"x\"}}", "29"));
     say(server, REQUEST("r.2", "{\"id\":[]}", "9"));
     say(server, REQUEST("r.3", "{\"method\":\"note\"}", "17"));
+    say(server, REQUEST("r.6", "[{\"id\":6,\"params\":{\"who\":\"x\"}}]", "31"));
     return server->fd >= 0 && await(server, "PUB r.2 ") && await(server, "PUB r.3 ") &&
-           await(server, "PUB r.1 ");
+           await(server, "PUB r.1 ") && await(server, "PUB r.6 ");
 }
 
 void play_nats(struct run *run)

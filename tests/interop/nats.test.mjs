@@ -67,6 +67,27 @@ test('the official client asks a pool, and finds it', { timeout, skip }, async (
     }, { nats });
 });
 
+test('the official client sends an array', { timeout, skip }, async (t) => {
+    const port = await freePort();
+    const server = await startServer(t, port);
+    const nats = { servers: [`127.0.0.1:${port}`] };
+
+    await withBus(t, worker, 'unix', async () => {
+        const client = await connect({ servers: `127.0.0.1:${port}` });
+        const answers = await ask(client, [discover('a'), discover(2),
+            { ...discover(3), method: 'none' }]);
+
+        assert.ok(Array.isArray(answers), JSON.stringify(answers));
+        const byId = new Map(answers.map((answer) => [answer.id, answer]));
+        assert.deepEqual(new Set(byId.keys()), new Set(['a', 2, 3]));
+        assert.ok(byId.get('a').result && byId.get(2).result && byId.get(3).error,
+            JSON.stringify(answers));
+        assert.equal((await ask(client, [])).error.code, -32700);
+        await client.close();
+    }, { nats });
+    await server.stop();
+});
+
 // stdio_bus_rmp at the RMP socket in this directory; the lines that it prints.
 function subscribe(t, dir, topic) {
     const lines = [];

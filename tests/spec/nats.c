@@ -45,6 +45,9 @@ static const struct {
 } refused[] = {
     {"rubbish", "null", -32700},
     {"[]", "null", -32700},
+    {"[" ECHO("1") ",7]", "null", -32700},
+    {"[" ECHO("1"), "null", -32700},
+    {"[" ECHO("1") ",{'id':[],'method':'echo'}," ECHO("3") "]", "null", -32600},
     {"{'jsonrpc':'2.0','id':{},'method':'echo'}", "null", -32600},
     {"{'jsonrpc':'2.0','id':1,'result':1}", "1", -32600},
     {"{'jsonrpc':'2.0','id':1,'method':'echo','pool':'b'}", "1", -32602},
@@ -104,6 +107,143 @@ TEST(nats_rpc_answer_exceeds_max_payload)
     broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":150}");
     broker_ask(&broker, "r.1", test_format("{'id':1,'method':'echo','params':'%0*d'}", 200, 0));
     message_error(broker_answer(&broker, "r.1"), "1", -32000, "max_payload");
+}
+
+/* --- arrays --- */
+
+/* So many answers, in any order: the sum of their ids. */
+static long ids_of(struct span answers, int expected)
+{
+    struct json_cursor cursor;
+    struct span key, value;
+    int count = 0;
+    long sum = 0;
+
+    json_open(&cursor, answers);
+    for (; json_next(&cursor, &key, &value); count++)
+        sum += json_number(value, "id");
+    ck_assert_int_eq(count, expected);
+    return sum;
+}
+
+TEST(nats_rpc_array_has_an_array)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", " [ " ECHO("1") " ] ");
+    ck_assert_int_eq(ids_of(broker_answer(&broker, "r.1"), 1), 1);
+    broker_ask(&broker, "r.2",
+               "[" ECHO("1") ",{'method':'n'}, " ECHO(
+                   "2") ",{'id':9,'result':1},"
+                        "{'id':4,'method':'echo','pool':'b'},{'id':8,'method':'fail'}]");
+    ck_assert_int_eq(ids_of(broker_answer(&broker, "r.2"), 4), 15);
+    broker_ask(&broker, "r.3", "[{'method':'n'},{'method':'note','params':5}]");
+    broker_expect(&broker, "PUB r.3 0");
+    broker_expect(&broker, "");
+    broker_ask(&broker, "", "[" ECHO("1") "]"); /* no reply is wanted */
+    broker_ask(&broker, "r.4", "{'id':5,'method':'last_note'}");
+    ck_assert(span_is(json_get(message_result(broker_answer(&broker, "r.4"), "5"), "params"), "5"));
+    broker_say(&broker, "MSG $SRV.STATS.a.x 11 r.5 0\r\n");
+    expect_member(broker_answer(&broker, "r.5"), "endpoints.0.num_requests", "5");
+}
+
+TEST(nats_rpc_array_has_errors_of_its_members)
+{
+    struct broker broker = {.port = 0};
+    struct span answers;
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_ask(&broker, "r.1", "[{'id':1,'method':'no_answer'},{'id':2,'method':'die'}]");
+    answers = broker_answer(&broker, "r.1");
+    expect_member(answers, "0.error.code", "-32000");
+    expect_member(answers, "1.error.code", "-32000");
+    ck_assert_int_eq(json_number(answers, "0.id") + json_number(answers, "1.id"), 3);
+}
+
+TEST(nats_rpc_array_exceeds_max_payload)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":600}");
+    broker_ask(&broker, "r.1",
+               test_format("[{'id':1,'method':'echo','params':'%0*d'},"
+                           "{'id':2,'method':'echo','params':'%0*d'}," ECHO("3") "]",
+                           200, 0, 200, 0));
+    message_error(broker_answer(&broker, "r.1"), "null", -32000, "max_payload");
+    broker_ask(&broker, "r.2", "[" ECHO("1") "]");
+    ck_assert_int_eq(ids_of(broker_answer(&broker, "r.2"), 1), 1);
+}
+
+/* 64 MiB wait for requests that are never answered. */
+TEST(nats_rpc_array_exceeds_what_may_wait)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":100000000}");
+    for (int i = 1; i <= 5; i++) {
+        struct text *array = test_text();
+
+        text_printf(array, "[{'id':%d,'method':'no_answer'}", i);
+        for (int n = 0; n < 14; n++)
+            text_printf(array, ",{'id':%d,'method':'big','params':{'size':1000000}}", i * 100 + n);
+        text_printf(array, "]");
+        broker_ask(&broker, test_format("r.%d", i), test_format("%s", array->data));
+    }
+    message_error(broker_answer(&broker, "r.5"), "null", -32000, "too many wait");
+}
+
+static void expect_pong(struct broker *broker)
+{
+    broker_say(broker, "PING");
+    broker_expect(broker, "PONG");
+}
+
+/* One of the arrays waits for an id that is taken, the other one has some of its answers. */
+static void begin_arrays(struct broker *broker)
+{
+    broker_ask(broker, "r.0", ECHO("0"));
+    message_result(broker_answer(broker, "r.0"), "0");
+    broker_ask(broker, "r.1", "[" ECHO("1") ",{'id':4,'method':'hold'}," ECHO("5") "]");
+    broker_ask(broker, "r.2", "[" ECHO("6") "," ECHO("5") "," ECHO("7") "]");
+    expect_pong(broker);
+}
+
+static void end_arrays(struct broker *broker)
+{
+    broker_ask(broker, "r.3", "{'id':3,'method':'release'}");
+    for (int i = 0; i < 3; i++) {
+        char number = broker_expect(broker, "PUB r.")[6];
+        struct span answer = client_line(broker->link);
+
+        if (number == '1') /* the sums of the ids */
+            ck_assert_int_eq(ids_of(answer, 3), 1 + 4 + 5);
+        else if (number == '2')
+            ck_assert_int_eq(ids_of(answer, 3), 6 + 5 + 7);
+        else
+            message_result(answer, "3");
+    }
+}
+
+TEST(nats_rpc_arrays_wait)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    begin_arrays(&broker);
+    end_arrays(&broker);
 }
 
 /* --- the service convention --- */
@@ -463,6 +603,23 @@ TEST(nats_upgrade_keeps_requests)
     broker_ask(&broker, "r.3", "{'id':3,'method':'release'}");
     broker_expect(&broker, "PUB r."), client_line(broker.link);
     broker_expect(&broker, "PUB r."), client_line(broker.link);
+}
+
+TEST(nats_upgrade_keeps_arrays)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    if (!daemon_can_upgrade())
+        return;
+    broker_begin(&broker);
+    begin_arrays(&broker);
+    daemon_upgrade(daemon);
+    client_expect_eof(broker.link);
+    broker_begin(&broker);
+    end_arrays(&broker);
 }
 
 TEST(nats_end_unsubscribes)
