@@ -235,14 +235,12 @@ static void dispatch(struct nats_hub *hub, uint64_t number, const struct link_me
 /* The last part of a subject: the number of a link, 0 for the node. */
 static uint64_t number_of(struct slice subject)
 {
-    uint64_t number = 0;
+    uint64_t number;
     size_t at = subject.len;
 
     while (at > 0 && subject.data[at - 1] != '.')
         at--;
-    for (; at < subject.len && subject.data[at] >= '0' && subject.data[at] <= '9'; at++)
-        number = number * 10 + (uint64_t)(subject.data[at] - '0');
-    return number;
+    return nats_number_read(slice_of(subject.data + at, subject.len - at), &number) ? number : 0;
 }
 
 /* --- serving --- */

@@ -12,17 +12,6 @@
 
 /* --- addresses --- */
 
-static bool read_number(uint64_t *number, struct slice text)
-{
-    *number = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        *number = *number * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    return text.len > 0 && text.len <= 15;
-}
-
 static bool is_id(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -56,7 +45,7 @@ bool node_address_read(struct node_address *address, struct slice text)
 {
     struct slice id = cut_word(&text), number = cut_word(&text);
 
-    if (!is_id(id) || !read_number(&address->number, number) || !is_name(text))
+    if (!is_id(id) || !nats_number_read(number, &address->number) || !is_name(text))
         return false;
     memcpy(address->id, id.data, id.len);
     address->id[id.len] = '\0';

@@ -34,7 +34,7 @@ static size_t split(struct slice words[WORDS_MAX], struct slice text)
     }
 }
 
-static bool read_number(struct slice text, uint64_t *number)
+bool nats_number_read(struct slice text, uint64_t *number)
 {
     *number = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -49,7 +49,7 @@ static bool read_size(struct slice text, size_t *size)
 {
     uint64_t number;
 
-    if (!read_number(text, &number) || number > SIZE_MAX / 2)
+    if (!nats_number_read(text, &number) || number > SIZE_MAX / 2)
         return false;
     *size = (size_t)number;
     return true;
@@ -61,7 +61,7 @@ static const char *read_message(struct nats_line *line, struct slice text)
     struct slice words[WORDS_MAX];
     size_t sizes = line->kind == NATS_HMSG ? 2 : 1, count = split(words, text);
 
-    if ((count != 2 + sizes && count != 3 + sizes) || !read_number(words[1], &line->sid) ||
+    if ((count != 2 + sizes && count != 3 + sizes) || !nats_number_read(words[1], &line->sid) ||
         !read_size(words[count - 1], &line->len) ||
         (sizes == 2 && !read_size(words[count - 2], &line->head_len)) || line->head_len > line->len)
         return "a message that cannot be read";

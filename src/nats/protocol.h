@@ -16,6 +16,10 @@
 
 enum nats_kind { NATS_INFO, NATS_MSG, NATS_HMSG, NATS_PING, NATS_PONG, NATS_OK, NATS_ERR };
 
+/* Reads digits, which end a subject or are a word of a control line. False: they are no number, or
+ * too many; then *number is anything. */
+bool nats_number_read(struct slice text, uint64_t *number);
+
 /* What a control line says. Slices borrow from the line. */
 struct nats_line {
     enum nats_kind kind;
