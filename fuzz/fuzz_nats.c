@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "config/nats_keys.h"
 #include "nats/framing.h"
 #include "nats/protocol.h"
 
@@ -45,7 +46,7 @@ static void write_name(struct slice name)
         return;
     len = nats_write_name(subject, name);
     EXPECT(len <= NATS_NAME_SIZE(name.len), "%zu bytes", len);
-    EXPECT(nats_subject_is_right(slice_of(subject, len), false), "%.*s", (int)len, subject);
+    EXPECT(nats_name_is_right(slice_of(subject, len)), "%.*s", (int)len, subject);
     for (size_t i = 0; i < name.len; i++) {
         bool is_escaped = at + 2 < len && subject[at] == '%';
         char byte = subject[at];

@@ -220,21 +220,6 @@ bool nats_info_read(struct nats_info *info, struct slice json)
 
 /* --- subjects --- */
 
-bool nats_subject_is_right(struct slice subject, bool may_match)
-{
-    bool is_start = true;
-
-    for (size_t i = 0; i < subject.len; i++) {
-        unsigned char byte = (unsigned char)subject.data[i];
-
-        if (byte <= ' ' || byte == 0x7f || (byte == '.' && is_start) ||
-            ((byte == '*' || byte == '>') && !may_match))
-            return false;
-        is_start = byte == '.';
-    }
-    return subject.len > 0 && subject.len <= NATS_SUBJECT_MAX && !is_start;
-}
-
 static bool is_plain(unsigned char byte)
 {
     return byte > ' ' && byte != 0x7f && strchr("%.*>", byte) == NULL;

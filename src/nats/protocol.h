@@ -10,7 +10,6 @@
 #include "json/text.h"
 
 #define NATS_LINE_MAX 32768 /* bytes of a control line of a server; INFO names all its servers */
-#define NATS_SUBJECT_MAX 2048
 #define NATS_URL_MAX 72
 #define NATS_URLS_MAX 16
 
@@ -59,10 +58,6 @@ struct nats_info {
 
 /* False: it is no JSON object. */
 bool nats_info_read(struct nats_info *info, struct slice json);
-
-/* Whether a subject or a queue group is one: parts without white space, none empty; wildcards are
- * allowed where `may_match`. */
-bool nats_subject_is_right(struct slice subject, bool may_match);
 
 /* Writes any bytes as parts of a subject; without a NUL. Returns the length, NATS_NAME_SIZE(len) at
  * most. '/' parts them, as '.'; what a subject cannot have, '.' itself and '%' become %XX. No two
