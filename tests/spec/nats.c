@@ -17,6 +17,17 @@
 
 #define ECHO(id) "{'jsonrpc':'2.0','id':" id ",'method':'echo'}"
 
+/* A server, and a daemon that has subscribed there. */
+static struct broker begin(void)
+{
+    struct broker broker = {.port = 0};
+
+    broker_listen(&broker);
+    START(.config = CONFIG(""));
+    broker_begin(&broker);
+    return broker;
+}
+
 /* --- requests --- */
 
 TEST(nats_rpc_request_has_its_answer)
@@ -55,11 +66,8 @@ static const struct {
 
 TEST_ROWS(nats_rpc_is_refused, COUNT(refused))
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r", refused[row].json);
     message_error(broker_answer(&broker, "r"), refused[row].id, refused[row].code, "");
     broker_ask(&broker, "s", ECHO("2"));
@@ -69,11 +77,8 @@ TEST_ROWS(nats_rpc_is_refused, COUNT(refused))
 /* Requests wait for the worker at most; the same id of two of them is no matter. */
 TEST(nats_rpc_requests_wait)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
     message_result(broker_answer(&broker, "r.1"), "1");
     broker_ask(&broker, "r.2", ECHO("2"));
@@ -87,11 +92,8 @@ TEST(nats_rpc_requests_wait)
 
 TEST(nats_rpc_worker_exits)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r.1", "{'id':1,'method':'die'}");
     message_error(broker_answer(&broker, "r.1"), "1", -32000, "worker exited");
 }
@@ -99,11 +101,8 @@ TEST(nats_rpc_worker_exits)
 /* The server has the last word about sizes. */
 TEST(nats_rpc_answer_exceeds_max_payload)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":150}");
     broker_ask(&broker, "r.1", test_format("{'id':1,'method':'echo','params':'%0*d'}", 200, 0));
     message_error(broker_answer(&broker, "r.1"), "1", -32000, "max_payload");
@@ -128,11 +127,8 @@ static long ids_of(struct span answers, int expected)
 
 TEST(nats_rpc_array_has_an_array)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r.1", " [ " ECHO("1") " ] ");
     ck_assert_int_eq(ids_of(broker_answer(&broker, "r.1"), 1), 1);
     broker_ask(&broker, "r.2",
@@ -152,12 +148,9 @@ TEST(nats_rpc_array_has_an_array)
 
 TEST(nats_rpc_array_has_errors_of_its_members)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
     struct span answers;
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r.1", "[{'id':1,'method':'no_answer'},{'id':2,'method':'die'}]");
     answers = broker_answer(&broker, "r.1");
     expect_member(answers, "0.error.code", "-32000");
@@ -167,11 +160,8 @@ TEST(nats_rpc_array_has_errors_of_its_members)
 
 TEST(nats_rpc_array_exceeds_max_payload)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":600}");
     broker_ask(&broker, "r.1",
                test_format("[{'id':1,'method':'echo','params':'%0*d'},"
@@ -185,11 +175,8 @@ TEST(nats_rpc_array_exceeds_max_payload)
 /* 64 MiB wait for requests that are never answered. */
 TEST(nats_rpc_array_exceeds_what_may_wait)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_say(&broker, "INFO {\"headers\":true,\"max_payload\":100000000}");
     for (int i = 1; i <= 5; i++) {
         struct text *array = test_text();
@@ -237,11 +224,8 @@ static void end_arrays(struct broker *broker)
 
 TEST(nats_rpc_arrays_wait)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     begin_arrays(&broker);
     end_arrays(&broker);
 }
@@ -251,12 +235,9 @@ TEST(nats_rpc_arrays_wait)
 /* The subjects are subscribed in this order: sids 3 to 11. */
 TEST(nats_pool_is_a_service)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
     struct span answer;
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r.0", ECHO("1"));
     message_result(broker_answer(&broker, "r.0"), "1");
     broker_say(&broker, "MSG $SRV.PING 3 r.1 0\r\n");
@@ -281,13 +262,10 @@ TEST(nats_pool_is_a_service)
 /* An answer that took a while, among others. */
 TEST(nats_service_has_times)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
     struct span answer;
     long total;
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_ask(&broker, "r.1", "{'id':1,'method':'hold'}");
     message_result(broker_answer(&broker, "r.1"), "1");
     broker_ask(&broker, "r.2", ECHO("2"));
@@ -513,11 +491,8 @@ TEST(nats_next_server_is_tried)
 
 TEST(nats_server_pings)
 {
-    struct broker broker = {.port = 0};
+    struct broker broker = begin();
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
     broker_say(&broker, "PING");
     broker_expect(&broker, "PONG");
     broker_say(&broker, "+OK");
