@@ -104,7 +104,8 @@ void early_exit_note(struct worker *worker)
     const struct dialer *dialer = worker->program.dialer;
     char end[80], line[LINE_MAX_SHOWN] = "";
 
-    if (worker_is_front(worker) || worker->is_passage || worker->after_end != WORKER_RESTARTS)
+    if (worker_is_front(worker) || worker->stream.endpoint.peer.is_passage ||
+        worker->after_end != WORKER_RESTARTS)
         return;
     if (worker->answered) {
         failure->count = 0;

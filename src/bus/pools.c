@@ -96,7 +96,7 @@ struct worker *pools_add_passage(struct stdio_bus *bus, struct pool *pool)
 
     if (worker == NULL)
         return NULL;
-    worker->is_passage = true;
+    worker->stream.endpoint.peer.is_passage = true;
     worker->stream.endpoint.peer.rest = PEER_AWAKE;
     worker->options.same_socket = true;
     worker->program.name = "a link";
@@ -172,15 +172,16 @@ static bool is_unused(struct worker *worker)
     int64_t age_ms = stdio_bus_event_loop_now_ms(worker->transport->loop) -
                      worker->stream.endpoint.since_ms;
 
-    return list_empty(&peer->sessions) && list_empty(&peer->asked) && !peer_held(peer) &&
-           workers_answering(peer) == 0 && age_ms >= PASSAGE_IDLE_MS;
+    return list_empty(&peer->sessions) && list_empty(&peer->bindings) && list_empty(&peer->asked) &&
+           !peer_held(peer) && workers_answering(peer) == 0 && age_ms >= PASSAGE_IDLE_MS;
 }
 
 static void tidy_passage(struct stdio_bus *bus, struct worker *worker)
 {
     if (worker->state == WORKER_RUNNING && is_unused(worker)) {
         worker_handle(worker, WORKER_RETIRE);
-    } else if (worker_finished(worker)) {
+    } else if (worker_failed(worker) ||
+               (worker_finished(worker) && list_empty(&worker->stream.endpoint.peer.bindings))) {
         worker_stop(worker);
         pools_remove_worker(bus, worker);
     }
@@ -193,8 +194,8 @@ bool pools_tidy_passages(struct stdio_bus *bus)
 
     for (worker = workers_next(bus, NULL); worker != NULL; worker = following) {
         following = workers_next(bus, worker);
-        any |= worker->is_passage;
-        if (worker->is_passage)
+        any |= worker->stream.endpoint.peer.is_passage;
+        if (worker->stream.endpoint.peer.is_passage)
             tidy_passage(bus, worker);
     }
     return any;

@@ -24,15 +24,16 @@ struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config,
  * some may have been added. */
 int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count);
 
-/* Adds a stopped worker beside those of the configuration, for sessions that are elsewhere: it gets
- * no other message. NULL if out of memory. */
+/* Adds a stopped worker beside those of the configuration, drained: for sessions that are
+ * elsewhere, or, when it is no longer drained, for the next client of an exclusive pool whose other
+ * workers are taken. It gets no other message. NULL if out of memory. */
 struct worker *pools_add_passage(struct stdio_bus *bus, struct pool *pool);
 
 /* What the passage is dialled by, borrowed. */
 void pools_set_dialer(struct worker *worker, const struct dialer *dialer);
 
-/* Ends passages without a session or a request, and removes those that have ended. Returns whether
- * any is left. */
+/* Ends passages without a session, a client or a request, and removes those that have ended.
+ * Returns whether any is left. */
 bool pools_tidy_passages(struct stdio_bus *bus);
 
 /* Removes a worker whose process is finished; a pool whose workers are. */

@@ -15,6 +15,7 @@ struct bus_listener;
 struct client;
 struct json_text;
 struct metric;
+struct pool;
 struct router_archive;
 
 /* A place that names the pool of messages: a listener's, a client's or a session's. */
@@ -127,6 +128,9 @@ struct service {
     /* What the workers of the pool are dialled by, for as long as the state lives. NULL if out of
      * memory. */
     const struct dialer *(*dialer)(void *state, const struct pool_config *config);
+
+    /* So many clients wait for a worker of the pool, which has "overflow", and all are taken. */
+    void (*overflow)(void *state, struct pool *pool, size_t count);
 
     /* --- clients that are no connections of the core --- */
 

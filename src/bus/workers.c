@@ -17,6 +17,7 @@
 #include "bus/probe.h"
 #include "bus/replay.h"
 #include "bus/reports.h"
+#include "bus/service.h"
 #include "bus/sleep.h"
 #include "process/pool.h"
 #include "router/departure.h"
@@ -465,6 +466,16 @@ void workers_end_hold(struct worker *worker)
         waiting_release(&bus->router, peer);
 }
 
+static void overflow(struct stdio_bus *bus, struct pool *pool)
+{
+    size_t count = pool_lacks(pool);
+
+    each_service(bus, at, overflow) {
+        if (count > 0)
+            at.service->overflow(at.state, pool, count);
+    }
+}
+
 void workers_supply(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
@@ -474,8 +485,13 @@ void workers_supply(struct stdio_bus *bus)
     bus->router.demand = false;
     if (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING)
         return;
-    list_each(&bus->pools, node, following)
-        pool_supply(list_entry(node, struct pool, link));
+    list_each(&bus->pools, node, following) {
+        struct pool *pool = list_entry(node, struct pool, link);
+
+        pool_supply(pool);
+        if (pool->config->overflows && pool->fate == POOL_SERVES)
+            overflow(bus, pool);
+    }
 }
 
 static void serve(struct worker *worker)

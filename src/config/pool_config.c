@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "config/command.h"
 #include "config/environment.h"
-#include "config/nats_keys.h"
+#include "config/pool_nats.h"
 #include "config/pool_url.h"
 #include "config/sources.h"
 
@@ -149,29 +149,14 @@ static void check_rmp(struct diagnostics *diagnostics, const struct json_value *
 
 /* --- the table --- */
 
-/* The id is the last part of a subject of NATS, or several. */
-static void check_export(struct diagnostics *diagnostics, const struct json_value *value)
+static int clients_of(const struct json_value *pool);
+
+/* Where clients share workers, none waits for one of its own. */
+static void check_overflow(struct diagnostics *diagnostics, const struct json_value *value)
 {
-    const struct json_value *id = document_member_of(value->parent, "id", JSON_STRING);
-
-    if (value->boolean && id != NULL && !nats_name_is_right(id->text))
-        diagnostics_value(diagnostics, value, "needs an \"id\" without spaces, controls, * and >");
-}
-
-/* What is about processes is said where these run. */
-static void check_remote(struct diagnostics *diagnostics, const struct json_value *value)
-{
-    static const char *const without[] = {
-        "command", "args",         "url",  "headers", "tls_command", "env", "clear_env",
-        "cwd",     "no_new_privs", "core", "stderr",  "framing",     "rmp", "export"};
-
-    check_export(diagnostics, value);
-    for (size_t i = 0; i < COUNT(without) && value->boolean; i++) {
-        const struct json_value *other = document_member(value->parent, without[i]);
-
-        if (other != NULL)
-            diagnostics_value(diagnostics, other, "a pool with \"remote\" has no such key");
-    }
+    pool_nats_check_export(diagnostics, value);
+    if (value->boolean && clients_of(value->parent) != CLIENTS_EXCLUSIVE)
+        diagnostics_value(diagnostics, value, "needs \"clients\": \"exclusive\"");
 }
 
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
@@ -257,10 +242,14 @@ static const struct key pool_list[] = {
     KEY_ROW("rmp", "What the pool is on the topic bus.", .kind = KEY_OBJECT,
             .members = &rmp_keys_of_pool, .check = check_rmp, KEY_AT(struct pool_config, rmp)),
     KEY_ROW("export", "Other machines reach the pool over NATS. Default: false.",
-            .kind = KEY_BOOLEAN, .check = check_export, KEY_AT(struct pool_config, is_exported)),
+            .kind = KEY_BOOLEAN, .check = pool_nats_check_export,
+            KEY_AT(struct pool_config, is_exported)),
     KEY_ROW("remote", "In place of a command: machines that export it over NATS. Default: false.",
-            .kind = KEY_BOOLEAN, .change = CHANGE_SHARING, .check = check_remote,
+            .kind = KEY_BOOLEAN, .change = CHANGE_SHARING, .check = pool_nats_check_remote,
             KEY_AT(struct pool_config, is_remote)),
+    KEY_ROW("overflow",
+            "A client that finds all workers taken uses other machines. Default: false.",
+            .kind = KEY_BOOLEAN, .check = check_overflow, KEY_AT(struct pool_config, overflows)),
     KEY_ROW("busy_timeout_sec", "How long a client waits for a process of its own. Default: 10.",
             .kind = KEY_INTEGER, .max = POOL_MODE_TIMEOUT_MAX,
             KEY_AT(struct pool_config, mode.busy_timeout_sec)),
@@ -337,21 +326,6 @@ static void check_strict(struct diagnostics *diagnostics, const struct json_valu
         diagnostics_missing(diagnostics, pool, "instances");
 }
 
-static bool is_true(const struct json_value *pool, const char *key)
-{
-    const struct json_value *value = document_member_of(pool, key, JSON_BOOLEAN);
-
-    return value != NULL && value->boolean;
-}
-
-static void check_nats(struct diagnostics *diagnostics, const struct json_value *pools,
-                       const struct json_value *pool)
-{
-    if (pool->type == JSON_OBJECT && is_true(pool, "remote") &&
-        document_member(pools->parent, "nats") == NULL)
-        diagnostics_value(diagnostics, document_member(pool, "remote"), "needs \"nats\"");
-}
-
 void pools_check(struct diagnostics *diagnostics, const struct json_value *pools)
 {
     int64_t workers = 0;
@@ -364,7 +338,7 @@ void pools_check(struct diagnostics *diagnostics, const struct json_value *pools
         check_unique_id(diagnostics, pools, pool);
         check_pool(diagnostics, pool);
         check_strict(diagnostics, pools, pool);
-        check_nats(diagnostics, pools, pool);
+        pool_nats_check_keys(diagnostics, pools, pool);
         check_unique_rmp(diagnostics, pools, pool);
         workers += count_instances(pool);
     }
@@ -452,15 +426,20 @@ static const struct pool_mode *preset_of(const struct json_value *pool)
     return &presets[word_of(pool, "protocol", pool_mode_protocol_words, -1) + 1];
 }
 
+/* Of a pool that may be invalid: negative if "clients" is. */
+static int clients_of(const struct json_value *pool)
+{
+    return word_of(pool, "clients", pool_mode_clients_words, (int)preset_of(pool)->clients);
+}
+
 unsigned pool_config_instances(const struct json_value *pool)
 {
     const struct json_value *instances = document_member(pool, "instances");
-    int clients = word_of(pool, "clients", pool_mode_clients_words, (int)preset_of(pool)->clients);
     int64_t number;
 
     if (instances != NULL && document_integer(instances, &number))
         return (unsigned)number;
-    return clients == CLIENTS_EXCLUSIVE ? POOL_MODE_INSTANCES : 1;
+    return clients_of(pool) == CLIENTS_EXCLUSIVE ? POOL_MODE_INSTANCES : 1;
 }
 
 void pool_config_mode(struct pool_mode *mode, const struct json_value *pool)
@@ -672,9 +651,7 @@ void pools_advise(struct diagnostics *diagnostics, const struct json_value *pool
 
     for (; pool != NULL; pool = pool->next) {
         pool_config_mode(&mode, pool);
-        if (is_true(pool, "export") && document_member(pools->parent, "nats") == NULL)
-            diagnostics_warn(diagnostics, document_member(pool, "export"),
-                             "has no effect: there is no \"nats\"");
+        pool_nats_advise(diagnostics, pools, pool);
         if (document_member(pool, "protocol") == NULL && document_member(pool, "clients") == NULL &&
             document_member(pool, "command") != NULL && resembles_mcp(pool))
             diagnostics_warn(diagnostics, document_member(pool, "command"),

@@ -34,6 +34,7 @@ struct pool_config {
     bool no_new_privs;             /* no program that they run gains rights */
     bool no_core;                  /* they leave no core files */
     bool is_remote;                /* other machines serve it over NATS */
+    bool overflows;                /* the same, when its own workers are taken */
     bool is_exported;              /* other machines reach it over NATS ("nats") */
     bool logs_stderr;              /* the daemon reads their stderr, and logs it */
     const struct framing *framing; /* NULL: NDJSON */

@@ -181,7 +181,8 @@ static void set_drained(struct command *command, struct worker *worker, bool dra
     struct stdio_bus *bus = command->bus;
     struct endpoint *endpoint = &worker->stream.endpoint;
 
-    if (endpoint->peer.drained == drained || worker->renewal == RENEWAL_LEAVES)
+    if (endpoint->peer.drained == drained || endpoint->peer.is_passage ||
+        worker->renewal == RENEWAL_LEAVES)
         return;
     log_info(bus->log, endpoint->context, "%s, asked for by %s",
              drained ? "drained" : "no longer drained", command->client->context);

@@ -124,6 +124,8 @@ void link_cut(struct nats_link *link, const char *reason)
 
     if (link->state == LINK_CUT)
         return;
+    if (link->overflow != 0)
+        remote->ended(link);
     if (remote != NULL)
         snprintf(remote->reason, sizeof remote->reason, "%.120s", reason);
     log_debug(link->hub->bus->log, CONTEXT, "link %llu%s%s ends: %s",

@@ -6,12 +6,17 @@
 #include "federation/nodes.h"
 #include "process/process.h"
 
+struct nats_link;
+
 /* A pool of other nodes, or of one of them; its workers are dialled. */
 struct nats_remote {
     struct list_node link; /* hub->links.remotes */
     struct dialer dialer;
     struct nats_hub *hub;
-    char *id, *subject;                /* of the pool; of requests that open a link */
+    char *id, *subject;                          /* of the pool; of requests that open a link */
+    void (*ended)(const struct nats_link *link); /* for one with `overflow`, before its end */
+    struct nats_link *dialed;                    /* by the dialer's last call */
+    int64_t none_ms;                             /* when no node took a client of a full pool */
     char node[NATS_NODE_ID_LEN + 1];   /* to which alone they go; "": any that serves the pool */
     char reason[NATS_LINK_REASON_MAX]; /* why the last link has ended */
 };
@@ -34,6 +39,7 @@ struct nats_link {
     uint64_t acked_before;        /* at the tick before */
     int64_t since_ms;             /* LINK_OPENING */
     enum link_state state;
+    unsigned overflow; /* the number of the worker that serves once it is linked; 0: none */
     unsigned declined;
     int fd;            /* -1: it is closed */
     unsigned read_len; /* of the next read, in bytes */

@@ -83,7 +83,7 @@ static void tick(void *user_data)
         link_tick(link);
         is_opening |= list_linked(&link->in_all) && link->state == LINK_OPENING;
     }
-    if (places_tick(hub) || is_opening || !list_empty(&links->nodes))
+    if (places_tick(hub) || remotes_are_lacked(hub) || is_opening || !list_empty(&links->nodes))
         nodes_start_tick(hub);
 }
 
@@ -164,6 +164,8 @@ static void accepted(struct nats_hub *hub, struct nats_link *link,
     log_debug(hub->bus->log, CONTEXT, "link %llu to pool %s: node %s",
               (unsigned long long)link->number, link->remote->id, node_name(node));
     link_join(link, node, address.number);
+    if (link->overflow != 0)
+        remotes_overflow_accepted(link);
 }
 
 /* The next one may be another node. */
@@ -251,7 +253,7 @@ static bool has_room(const struct group *group)
     if (group->mode.clients != CLIENTS_EXCLUSIVE)
         return true;
     for (size_t i = 0; i < group->count; i++) {
-        if (list_empty(&group->workers[i]->bindings))
+        if (list_empty(&group->workers[i]->bindings) && !group->workers[i]->is_passage)
             return true;
     }
     return false;
@@ -282,6 +284,7 @@ static struct client *make_client(struct nats_hub *hub, int fd, const struct ori
 
     if (client == NULL)
         return NULL;
+    client->stream.endpoint.peer.is_link = true;
     router_confine(&client->stream.endpoint.peer, group);
     gate_admit(client);
     return client;

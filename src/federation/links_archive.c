@@ -58,7 +58,8 @@ static void archive_socket(struct archive *archive, struct nats_link *link)
 static void archive_link(struct archive *archive, void *owner, void *item)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_INTEGERS(struct nats_link, peer_number, mark, acked_before, since_ms, declined),
+        ARCHIVE_INTEGERS(struct nats_link, peer_number, mark, acked_before, since_ms, declined,
+                         overflow),
         ARCHIVE_CHOICE(struct nats_link, state, LINK_CUT),
         ARCHIVE_FLAGS(struct nats_link, is_shut),
     };

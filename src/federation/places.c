@@ -465,7 +465,7 @@ static bool is_here(const struct session *session)
     const struct worker *worker = list_entry(endpoint_of_peer(session->worker), struct worker,
                                              stream.endpoint);
 
-    return worker->program.dialer == NULL && !worker->is_passage &&
+    return worker->program.dialer == NULL && !worker->stream.endpoint.peer.is_passage &&
            session_id(session).len == session->id_len;
 }
 

@@ -8,6 +8,7 @@
 
 #include "bus/pools.h"
 #include "bus/workers.h"
+#include "router/waiting.h"
 
 /* --- pools of other nodes --- */
 
@@ -20,6 +21,7 @@ static int dial(void *user_data)
     if (link == NULL)
         return -1;
     link->remote = remote;
+    remote->dialed = link;
     return fd;
 }
 
@@ -28,6 +30,18 @@ static const char *reason_of(void *user_data)
     const struct nats_remote *remote = user_data;
 
     return remote->reason;
+}
+
+/* Or no node accepts it. Without a client, its worker ends, too. */
+static void overflow_ended(const struct nats_link *link)
+{
+    struct stdio_bus *bus = link->hub->bus;
+    struct worker *worker = workers_numbered(bus, link->overflow);
+
+    if (link->state == LINK_OPENING)
+        link->remote->none_ms = stdio_bus_event_loop_now_ms(bus->loop);
+    if (worker != NULL && list_empty(&worker->stream.endpoint.peer.bindings))
+        worker_handle(worker, WORKER_RETIRE);
 }
 
 void remotes_free(struct nats_remote *remote)
@@ -65,6 +79,7 @@ struct nats_remote *remotes_get(struct nats_hub *hub, struct slice id, const cha
         snprintf(remote->subject, size, "%s.open.%s", nats_config_prefix(&hub->config), remote->id);
     snprintf(remote->reason, sizeof remote->reason, "the link has ended");
     remote->hub = hub;
+    remote->ended = overflow_ended;
     remote->dialer = (struct dialer){.dial = dial, .reason = reason_of, .user_data = remote};
     list_append(&hub->links.remotes, &remote->link);
     return remote;
@@ -86,7 +101,7 @@ static struct worker *find_passage(const struct pool *pool, const struct nats_re
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (worker->is_passage && worker->program.dialer == &remote->dialer &&
+        if (worker->stream.endpoint.peer.is_passage && worker->program.dialer == &remote->dialer &&
             !worker_failed(worker))
             return worker;
     }
@@ -114,6 +129,111 @@ struct peer *remotes_passage(struct nats_hub *hub, const struct group *group, co
     return &worker->stream.endpoint.peer;
 }
 
+/* --- workers for the clients of a full pool --- */
+
+#define AGAIN_MS 1000 /* after no node has taken a client */
+
+/* Those to which a client is yet to come are part of what is wanted. */
+static size_t count_missing(const struct pool *pool, size_t wanted)
+{
+    size_t all = 0, coming = 0, left;
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        const struct worker *worker = list_entry(node, struct worker, link);
+        const struct peer *peer = &worker->stream.endpoint.peer;
+
+        all += peer->is_passage;
+        coming += peer->is_passage && peer->drained && list_empty(&peer->bindings) &&
+                  (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING);
+    }
+    wanted = wanted > coming ? wanted - coming : 0;
+    left = all < pool->config->instances ? pool->config->instances - all : 0;
+    return wanted < left ? wanted : left;
+}
+
+static struct nats_link *take_dialed(struct nats_remote *remote)
+{
+    struct nats_link *link = remote->dialed;
+
+    remote->dialed = NULL;
+    return link;
+}
+
+/* Its link is opened before it serves a client: there may be no node that takes one. False: out of
+ * memory. */
+static bool add_overflow(struct nats_hub *hub, struct pool *pool, struct nats_remote *remote)
+{
+    struct worker *worker = pools_add_passage(hub->bus, pool);
+    struct nats_link *link;
+
+    if (worker == NULL)
+        return false;
+    pools_set_dialer(worker, &remote->dialer);
+    take_dialed(remote);
+    worker_handle(worker, WORKER_DEADLINE);
+    link = take_dialed(remote);
+    if (link == NULL) { /* that is in the log */
+        remote->none_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+        return true;
+    }
+    link->overflow = worker->number;
+    link_open(link);
+    return true;
+}
+
+static bool add_all(struct nats_hub *hub, struct pool *pool, struct nats_remote *remote,
+                    size_t count)
+{
+    while (count-- > 0) {
+        if (!add_overflow(hub, pool, remote))
+            return false;
+    }
+    return true;
+}
+
+void remotes_overflow(struct nats_hub *hub, struct pool *pool, size_t count)
+{
+    struct nats_remote *remote = remotes_get(hub, pool->group.id, "");
+    int64_t now_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+
+    nodes_start_tick(hub);
+    if (!broker_is_ready(&hub->broker) ||
+        (remote != NULL && remote->none_ms != 0 && now_ms - remote->none_ms < AGAIN_MS))
+        return;
+    if (remote != NULL && add_all(hub, pool, remote, count_missing(pool, count)))
+        return;
+    log_error(hub->bus->log, "nats", "out of memory: pool %s cannot overflow now",
+              pool->config->id);
+    if (remote != NULL)
+        remote->none_ms = now_ms;
+}
+
+bool remotes_are_lacked(struct nats_hub *hub)
+{
+    struct list_node *node, *following;
+    bool any = false;
+
+    list_each(&hub->bus->pools, node, following) {
+        const struct pool *pool = list_entry(node, struct pool, link);
+
+        any |= pool->config->overflows && !list_empty(&pool->group.waiting);
+    }
+    hub->bus->router.demand |= any;
+    return any;
+}
+
+void remotes_overflow_accepted(const struct nats_link *link)
+{
+    struct stdio_bus *bus = link->hub->bus;
+    struct worker *worker = workers_numbered(bus, link->overflow);
+
+    if (worker != NULL)
+        waiting_set_drained(&bus->router, &worker->stream.endpoint.peer, false);
+}
+
+/* --- an upgrade --- */
+
 static void archive_passage(struct archive *archive, struct nats_hub *hub, struct worker *worker)
 {
     const struct dialer *dialer = worker->program.dialer;
@@ -135,7 +255,7 @@ void remotes_archive_passages(struct archive *archive, struct nats_hub *hub)
     struct worker *worker = NULL;
 
     while ((worker = workers_next(hub->bus, worker)) != NULL) {
-        if (worker->is_passage)
+        if (worker->stream.endpoint.peer.is_passage)
             archive_passage(archive, hub, worker);
     }
     if (archive_loads(archive))

@@ -240,6 +240,11 @@ static const struct dialer *dialer(void *state, const struct pool_config *config
     return remotes_dialer(state, config);
 }
 
+static void overflow(void *state, struct pool *pool, size_t count)
+{
+    remotes_overflow(state, pool, count);
+}
+
 const struct service nats_service = {
     .is_wanted = is_wanted,
     .create = create,
@@ -258,4 +263,5 @@ const struct service nats_service = {
     .archive_sessions = ARCHIVE_OP(archive_calls),
     .archive = ARCHIVE_OP(archive_rest),
     .dialer = dialer,
+    .overflow = overflow,
 };

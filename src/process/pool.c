@@ -195,7 +195,7 @@ static bool is_spare(const struct worker *worker)
 {
     return (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING ||
             (worker->state == WORKER_STOPPED && timer_started(&worker->deadline))) &&
-           peer_is_fresh(peer_of(worker));
+           peer_is_fresh(peer_of(worker)) && !peer_of(worker)->is_passage;
 }
 
 /* Has a process that several clients may share, and none of them is there. */
@@ -215,7 +215,7 @@ static bool may_start(const struct worker *worker)
 static bool is_dormant(const struct worker *worker)
 {
     return may_start(worker) && worker->renewal != RENEWAL_LEAVES &&
-           list_empty(&peer_of(worker)->bindings);
+           list_empty(&peer_of(worker)->bindings) && !peer_of(worker)->is_passage;
 }
 
 static bool is_called(const struct worker *worker)
@@ -422,6 +422,16 @@ static void hurry(struct pool *pool)
             (peer_of(worker)->rest == PEER_CALLED || shares_press(&pool->group, peer_of(worker))))
             worker_handle(worker, WORKER_HURRY);
     }
+}
+
+size_t pool_lacks(const struct pool *pool)
+{
+    const struct list_node *node;
+    size_t coming = shares_coming(&pool->group), waiting = 0;
+
+    for (node = pool->group.waiting.head.next; node != &pool->group.waiting.head; node = node->next)
+        waiting += !list_entry(node, struct peer, hold)->is_link;
+    return waiting > coming ? waiting - coming : 0;
 }
 
 bool pool_is_supplied(const struct pool *pool)

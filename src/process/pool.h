@@ -64,6 +64,9 @@ struct pool *pool_of(const struct worker *worker);
 /* Whether pool_supply starts and ends its processes. */
 bool pool_is_supplied(const struct pool *pool);
 
+/* How many clients of this machine wait for one of its workers, while all of them are taken. */
+size_t pool_lacks(const struct pool *pool);
+
 /* Whether its last process ended before it had sent anything, and no later one has. */
 bool pool_is_failing(struct pool *pool);
 

@@ -109,7 +109,6 @@ struct worker {
     enum worker_renewal renewal; /* its owner's, with the next (reload/renewals.h) */
     struct list_node renewing;   /* of the reload service */
     unsigned generation;         /* of the reload that added it; 0: of the start */
-    bool is_passage;             /* its owner's (bus/pools.h): it leaves with its last session */
     struct peer_origin *blamed;  /* its owner's (bus/crashes.h): a reference, or NULL */
 };
 

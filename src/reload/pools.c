@@ -59,7 +59,7 @@ static bool is_shared(const struct pool *pool)
 /* Also a passage: it leaves by itself, and is none of the configuration's. */
 static bool is_leaving(const struct worker *worker)
 {
-    return worker->renewal == RENEWAL_LEAVES || worker->is_passage;
+    return worker->renewal == RENEWAL_LEAVES || worker->stream.endpoint.peer.is_passage;
 }
 
 /* Workers that were there before, and do not leave. */

@@ -81,7 +81,8 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
     for (i = 0; i < pool->count; i++) {
         struct peer *worker = pool->workers[i];
 
-        if (worker->availability == PEER_FAILED)
+        if (worker->availability == PEER_FAILED ||
+            (worker->is_passage && (worker->availability != PEER_READY || client->is_link)))
             continue;
         supply->any_left = true;
         if (!eras_may_serve(pool, worker)) {
@@ -185,6 +186,8 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         eras_join_worker(pool, worker);
         worker->alone = decision->from->alone;
         note_home(decision->from, worker);
+        if (worker->is_passage) /* from now on it is for this client alone */
+            waiting_set_drained(decision->router, worker, true);
         return worker;
     }
     if (!supply.any_left) {

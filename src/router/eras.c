@@ -63,7 +63,7 @@ bool eras_refuse(struct decision *decision)
 
 bool eras_may_serve(const struct group *group, const struct peer *worker)
 {
-    return worker->pool == group || peer_is_fresh(worker);
+    return worker->pool == group || (peer_is_fresh(worker) && !worker->is_passage);
 }
 
 static bool is_busy(const struct peer *worker)

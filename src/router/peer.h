@@ -118,14 +118,17 @@ struct peer {
     bool alone;           /* MCP: a client whose protocol version a shared process refuses; a
                             * worker that serves such a client, and no other */
     struct handshake *handshake; /* MCP, a worker: see router/handshake.h; NULL: none is kept */
-    struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
-    bool probed;           /* a worker: the daemon asks which era it serves (router/eras.h) */
-    bool is_link;          /* a worker: of another machine; its end says nothing of its server */
-    bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
-    size_t given_up;       /* requests that were abandoned and not answered: they may still run */
-    uint64_t broadcast;    /* the last binding that has got the message which is offered again */
-    uint32_t last_number;  /* the last id of the daemon's own that it was sent; even */
-    bool numbers_reused;   /* all of them were used once */
+    struct list tasks;    /* a client: those it owns, oldest first; a worker: those it runs */
+    bool probed;          /* a worker: the daemon asks which era it serves (router/eras.h) */
+    bool is_link;         /* a worker: of another machine; its end says nothing of its server. A
+                            * client: the same; it gets no worker of a third one */
+    bool is_passage;      /* a worker: its owner's (bus/pools.h), beside those of the configuration.
+                            * It is for its sessions, or for one client, and leaves with them */
+    bool client_left;     /* a client of this process has disconnected: its sessions are unknown */
+    size_t given_up;      /* requests that were abandoned and not answered: they may still run */
+    uint64_t broadcast;   /* the last binding that has got the message which is offered again */
+    uint32_t last_number; /* the last id of the daemon's own that it was sent; even */
+    bool numbers_reused;  /* all of them were used once */
     int64_t hold_until_ms; /* when it stops waiting for a worker; 0: it does not wait */
     struct kept_message
         greeting;     /* a worker: its answer to the first initialize, for all clients */

@@ -159,7 +159,8 @@ void router_archive_peer(struct router_archive *state, struct peer *peer)
         ARCHIVE_CHOICE(struct peer, availability, PEER_READY),
         ARCHIVE_CHOICE(struct peer, rest, PEER_CALLED),
         ARCHIVE_FLAGS(struct peer, full, input_ended, is_brief, confined, drained, stateless, alone,
-                      probed, client_left, numbers_reused, greets_each, hold_expired, was_held),
+                      probed, is_link, client_left, numbers_reused, greets_each, hold_expired,
+                      was_held),
         ARCHIVE_INTEGERS(struct peer, number, given_up, broadcast, last_number, hold_until_ms),
         ARCHIVE_TEXTS(struct peer, program),
     };

@@ -79,7 +79,8 @@ static size_t count_unbound(const struct group *pool, bool with_ending)
         const struct peer *worker = pool->workers[i];
 
         count += worker->availability != PEER_FAILED && worker->pool == pool &&
-                 list_empty(&worker->bindings) && (with_ending || worker->origin == NULL);
+                 list_empty(&worker->bindings) && !worker->is_passage &&
+                 (with_ending || worker->origin == NULL);
     }
     return count;
 }

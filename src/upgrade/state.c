@@ -71,7 +71,7 @@ static void archive_worker(struct archive *archive, void *owner, void *item)
     if (archive->saves && worker->stream.handler != NULL)
         handler = (enum workers_handler)(worker->stream.handler - workers_handlers);
     ARCHIVE_ENUM(archive, handler, WORKERS_HANDLERS - 1);
-    archive_flag(archive, &worker->is_passage);
+    archive_flag(archive, &worker->stream.endpoint.peer.is_passage);
     worker_archive(archive, worker, &workers_handlers[handler]);
     origins_archive(archive, bus, &worker->stream.endpoint.peer.origin);
     origins_archive(archive, bus, &worker->blamed);
@@ -85,7 +85,7 @@ static void archive_passages(struct archive *archive, struct stdio_bus *bus, str
     size_t count = 0;
 
     list_each(&pool->workers, node, following)
-        count += list_entry(node, struct worker, link)->is_passage;
+        count += list_entry(node, struct worker, link)->stream.endpoint.peer.is_passage;
     count = archive_count(archive, count);
     while (archive_loads(archive) && count-- > 0) {
         struct worker *worker = pools_add_passage(bus, pool);

@@ -177,7 +177,7 @@ static pid_t start_server(struct run *run)
 
 void play_nats_links(struct run *run)
 {
-    struct peer ann = {.in = -1};
+    struct peer ann = {.in = -1}, ben = {.in = -1};
     pid_t server;
 
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
@@ -190,10 +190,15 @@ void play_nats_links(struct run *run)
     peer_call(&ann, 2, "", ",'pool':'far'");
     peer_call(&ann, 6, "", ",'pool':'far','sessionId':'u'");
     peer_call(&ann, 7, "", ",'pool':'b','sessionId':'v'");
+    peer_call(&ann, 8, "", ",'pool':'full'");
+    peer_connect(&ben, run, "ben");
+    peer_call(&ben, 1, "", ",'pool':'full'");
     run_lift(run);
     peer_call(&ann, 3, "", ",'pool':'far'");
     peer_call(&ann, 4, "", ",'pool':'far','sessionId':'s'");
     peer_call(&ann, 5, "", ",'pool':'b','sessionId':'t'");
+    peer_call(&ben, 2, "", ",'pool':'full'");
+    peer_close(&ben);
     peer_close(&ann);
     run_terminate(run);
     while (run_alive(run))

@@ -669,7 +669,10 @@ const struct scene scenes[SCENES] = {
     {.name = "nats links",
      .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
      .config = "{'pools':[{'id':'b','command':'@WORKER@','instances':1,'export':true},"
-               "{'id':'far','remote':true}],'nats':{'servers':['127.0.0.1:@PORT@'],'node':'n'}}",
+               "{'id':'far','remote':true},"
+               "{'id':'full','command':'@WORKER@','clients':'exclusive','instances':1,"
+               "'busy_timeout_sec':1,'overflow':true}],"
+               "'nats':{'servers':['127.0.0.1:@PORT@'],'node':'n'}}",
      .play = play_nats_links,
      .listener = TCP_LISTENER,
      .socket = true},

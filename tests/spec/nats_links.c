@@ -408,6 +408,10 @@ static const struct {
     {"'remote':true,'export':true", "pools[0].export: a pool with \"remote\" has no such key"},
     {"'remote':false", "pools[0].command: is required"},
     {"'remote':1", "pools[0].remote: must be"},
+    {"'remote':true,'overflow':true", "pools[0].overflow: a pool with \"remote\" has no such key"},
+    {"'command':'x','clients':'exclusive','overflow':true", "pools[0].overflow: needs \"nats\""},
+    {"'command':'x','overflow':true", "pools[0].overflow: needs \"clients\": \"exclusive\""},
+    {"'command':'x','clients':5,'overflow':true", "pools[0].clients: must be"},
 };
 
 TEST_ROWS(nats_remote_pool_is_wrong, COUNT(wrong))
@@ -416,6 +420,170 @@ TEST_ROWS(nats_remote_pool_is_wrong, COUNT(wrong))
         .mode = SETUP_STDIO, .config = test_format("{'pools':[{'id':'a',%s}]}", wrong[row].pool)};
 
     expect_word(daemon_run(&setup, 78, NULL), wrong[row].problem);
+}
+
+/* --- the daemon asks when its own workers are taken --- */
+
+#define OVERFLOW(members)                                                                          \
+    test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],"                  \
+                "'clients':'exclusive','instances':1,'overflow':true%s}],"                         \
+                "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                                \
+                members, broker->port)
+
+struct overflow {
+    struct broker broker;
+    struct daemon *daemon;
+    struct client *first, *second;
+    struct letter opening;
+};
+
+/* The worker is that of the first client, and the second one has asked. */
+static void begin_overflow(struct overflow *overflow, const char *members)
+{
+    struct broker *broker = &overflow->broker;
+
+    broker_listen(broker);
+    overflow->daemon = START(.config = OVERFLOW(members), .arguments = {"--log-level", "debug"});
+    begin_remote(broker);
+    overflow->first = client_connect(overflow->daemon);
+    client_ask(overflow->first, "1", NULL, "echo", NULL);
+    overflow->second = client_connect(overflow->daemon);
+    client_request(overflow->second, "1", NULL, "echo", NULL);
+    overflow->opening = broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+}
+
+/* The node of the link takes the message of the second client, and answers. */
+static void answer_overflow(struct overflow *overflow, const char *id, uint64_t sent)
+{
+    struct broker *broker = &overflow->broker;
+    const char *line = test_format("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":5}\n", id);
+    struct letter letter = broker_expect_letter(broker, LINK_DATA, HERE, "{");
+
+    DELIVER(broker, "3", overflow->opening.reply, "", .kind = LINK_DATA, .position = sent,
+            .received = letter.message.position + letter.message.payload.len,
+            .limit = 2 * LINK_WINDOW, .payload = slice_of_text(line));
+    ck_assert(span_is(client_result(overflow->second, id), "5"));
+}
+
+static void accept_overflow(struct overflow *overflow)
+{
+    DELIVER(&overflow->broker, "3", overflow->opening.reply, "", .kind = LINK_ACCEPT,
+            .payload = slice_of_text(OTHER " 7 far"));
+}
+
+TEST(nats_overflow_answers)
+{
+    struct overflow overflow = {.first = NULL};
+    struct letter letter;
+    struct client *third;
+
+    begin_overflow(&overflow, ",'busy_timeout_sec':1");
+    accept_overflow(&overflow);
+    answer_overflow(&overflow, "1", 0);
+    client_request(overflow.second, "2", NULL, "echo", NULL);
+    client_ask(overflow.first, "2", NULL, "echo", NULL);
+    answer_overflow(&overflow, "2", 36);
+    /* There are as many links as instances. The link is of its client alone, and goes with it. */
+    third = client_connect(overflow.daemon);
+    client_request(third, "1", NULL, "echo", NULL);
+    client_error(third, "1", -32000, "every worker serves another client");
+    client_close(overflow.second);
+    do
+        letter = broker_letter(&overflow.broker);
+    while (letter.message.kind == LINK_ACK);
+    ck_assert_int_eq((int)letter.message.kind, LINK_END);
+    /* The first free worker is preferred. */
+    client_close(overflow.first);
+    client_ask(third, "2", NULL, "echo", NULL);
+}
+
+/* Without a node the client waits, as without the key; nodes are asked again each second. */
+TEST(nats_overflow_has_no_node)
+{
+    struct overflow overflow = {.first = NULL};
+    struct letter letter;
+
+    begin_overflow(&overflow, ",'busy_timeout_sec':30");
+    broker_say(&overflow.broker,
+               test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", overflow.opening.reply));
+    for (int i = 0; i < 4; i++) {
+        letter = broker_expect_letter(&overflow.broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+        ck_assert_str_ne(letter.reply, overflow.opening.reply);
+        DELIVER(&overflow.broker, "3", letter.reply, "", .kind = LINK_DECLINE,
+                .payload = slice_of_text("full"));
+    }
+    client_close(overflow.first);
+    client_result(overflow.second, "1");
+}
+
+TEST(nats_overflow_is_refused_without_a_node)
+{
+    struct overflow overflow = {.first = NULL};
+
+    begin_overflow(&overflow, ",'busy_timeout_sec':1");
+    broker_say(&overflow.broker,
+               test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", overflow.opening.reply));
+    client_error(overflow.second, "1", -32000, "every worker serves another client");
+}
+
+/* While its link is opened, and when it is open. */
+TEST(nats_overflow_survives_an_upgrade)
+{
+    struct overflow overflow = {.first = NULL};
+    struct letter letter;
+
+    begin_overflow(&overflow, ",'busy_timeout_sec':30");
+    daemon_upgrade(overflow.daemon);
+    begin_remote(&overflow.broker);
+    letter = broker_expect_letter(&overflow.broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    ck_assert_str_eq(letter.reply, overflow.opening.reply);
+    accept_overflow(&overflow);
+    answer_overflow(&overflow, "1", 0);
+    daemon_upgrade(overflow.daemon);
+    begin_remote(&overflow.broker);
+    broker_expect_letter(&overflow.broker, LINK_RESUME, HERE, NULL);
+    client_request(overflow.second, "2", NULL, "echo", NULL);
+    answer_overflow(&overflow, "2", 36);
+}
+
+/* Its client is without a worker then, and the next message opens another link. */
+TEST(nats_overflow_ends_with_the_node)
+{
+    struct overflow overflow = {.first = NULL};
+
+    begin_overflow(&overflow, "");
+    accept_overflow(&overflow);
+    broker_expect_letter(&overflow.broker, LINK_DATA, HERE, "{");
+    DELIVER(&overflow.broker, "3", overflow.opening.reply, "", .kind = LINK_CLOSE,
+            .payload = slice_of_text("stop"));
+    client_error(overflow.second, "1", -32000, "worker exited");
+    client_request(overflow.second, "2", NULL, "echo", NULL);
+    overflow.opening = broker_expect_letter(&overflow.broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    accept_overflow(&overflow);
+    answer_overflow(&overflow, "2", 0);
+}
+
+/* A client of another node is declined, and does not get a worker of a third one. */
+TEST(nats_overflow_is_not_for_links)
+{
+    struct broker other = {.port = 0}, *broker = &other;
+    struct daemon *daemon;
+    struct client *client;
+    const char *there;
+
+    broker_listen(broker);
+    daemon = START(.config = OVERFLOW(",'export':true,'busy_timeout_sec':1"));
+    broker_begin(broker);
+    there = open_link(broker);
+    DELIVER(broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
+            .payload = slice_of_text(ECHO_LINE));
+    broker_expect_letter(broker, LINK_DATA, HERE, NULL);
+    client = client_connect(daemon);
+    client_request(client, "1", NULL, "echo", NULL);
+    broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    DELIVER(broker, "2", "stdio_bus.open.a", "back.8", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 8 far"));
+    broker_expect_letter(broker, LINK_DECLINE, "back.8", "all workers of the pool are taken");
 }
 
 /* --- where sessions are --- */
