@@ -175,6 +175,7 @@ static const struct {
     {"pools.headers", NULL},                /* of a url */
     {"pools.tls_command", NULL},            /* the same */
     {"pools.remote", NULL},                 /* without a command, and with "nats" */
+    {"pools.overflow", NULL},               /* in an exclusive pool, with "nats" */
     {"pools.on_worker_exit", "\"replay\""}, /* needs mcp */
     {"limits.max_message", NULL},           /* beside max_input_buffer and max_memory */
     {"listen.group", NULL},                 /* exists */
