@@ -16,7 +16,7 @@ const timeout = 120000;
 const agent = path.resolve('acp_agent.mjs');
 
 function pool(t) {
-    return { command: process.execPath, args: [agent], env: { ACP_STATE: workplace(t) },
+    return { command: process.execPath, args: [agent], env: { ACP_STATE: workplace() },
         protocol: 'acp', instances: 2 };
 }
 
@@ -91,7 +91,7 @@ test('without the daemon', { timeout }, async (t) => {
 });
 
 test('stdio', { timeout }, async (t) => {
-    const config = configure(workplace(t), pool(t));
+    const config = configure(workplace(), pool(t));
     await alone(() => new AcpPerson('alice').connect(overProcess(daemon, ['--config', config])));
 });
 

@@ -43,7 +43,7 @@ for (const { version, agent, Person } of versions) {
     // With `instances` agents; `use` gets the bus, a function that connects, and what they store.
     const withAgents = (title, instances, use) => test(`ACP ${version}: ${title}`, { timeout },
         (t) => {
-            const dir = workplace(t);
+            const dir = workplace();
             const pool = { command: process.execPath, args: [agent], env: { ACP_STATE: dir },
                 protocol: 'acp', instances };
             return withBus(t, pool, 'unix', (bus) => use(

@@ -42,7 +42,7 @@ async function pageServer(t) {
 async function visit(t, server, host, url) {
     const at = `http://${host}:${server.address().port}/?${encodeURIComponent(url)}`;
     const browser = spawn(CHROMIUM, ['--headless=new', '--no-sandbox', '--disable-gpu',
-        '--disable-dev-shm-usage', `--user-data-dir=${workplace(t)}`, '--no-first-run',
+        '--disable-dev-shm-usage', `--user-data-dir=${workplace()}`, '--no-first-run',
         '--host-resolver-rules=MAP evil.example 127.0.0.1', at],
     { stdio: 'ignore', detached: true });
     const ended = once(browser, 'exit');

@@ -38,10 +38,23 @@ export async function freePort() {
 // Enough for the largest messages of the tests, and for the connections of 20 clients of HTTP.
 const limits = { max_input_buffer: 1 << 24, max_output_queue: 1 << 25, max_connections: 4096 };
 
-// A directory, removed at the end of the test.
-export function workplace(t) {
+// A directory, removed at the end of the program: a daemon may write what it remembers when the
+// clients of the test have left.
+const workplaces = [];
+
+process.on('exit', () => {
+    for (const dir of workplaces) {
+        try {
+            fs.rmSync(dir, { recursive: true, force: true, maxRetries: 20 });
+        } catch (error) {
+            console.error(`${dir} stays: ${error.message}`);
+        }
+    }
+});
+
+export function workplace() {
     const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'stdio_bus_interop.'));
-    t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+    workplaces.push(dir);
     return dir;
 }
 
@@ -57,7 +70,7 @@ export class Bus {
     // `mode` is unix, tcp or http. Resolves once the daemon listens.
     static async start(t, pool, mode, keys) {
         const bus = new Bus();
-        const dir = workplace(t);
+        const dir = workplace();
         const at = { unix: path.join(dir, 'bus.sock'), tcp: ':0', http: '127.0.0.1:0' }[mode];
 
         bus.log = '';

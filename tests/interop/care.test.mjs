@@ -24,7 +24,7 @@ async function join(t, env, args, mode) {
 for (const mode of ['legacy', { pin: STATELESS }]) {
     const era = mode === 'legacy' ? 'with' : 'without';
     test(`an agent ${era} a handshake restarts and stops a server`, { timeout }, async (t) => {
-        const place = workplace(t);
+        const place = workplace();
         const env = { ...process.env, XDG_RUNTIME_DIR: place, XDG_CACHE_HOME: place,
             SECRET_TOKEN: 'verysecret' };
         const user = await join(t, env, ['--share=tools', '--idle-exit', '1', '--',

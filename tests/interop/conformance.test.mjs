@@ -29,7 +29,7 @@ const apart = {
 // {scenario: {check: status}} of a revision's scenarios at this URL; a check that was made more
 // than once has the worst of its statuses.
 async function run(t, url, revision) {
-    const results = workplace(t);
+    const results = workplace();
     const worst = ['FAILURE', 'WARNING', 'SKIPPED', 'SUCCESS', 'INFO'];
 
     await promisify(execFile)(process.execPath, ['conformance.mjs', 'server', '--url', url,

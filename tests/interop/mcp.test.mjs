@@ -55,7 +55,7 @@ test('without the daemon', { timeout },
     (t) => alone(t, started(command.command, command.args)));
 
 test('stdio', { timeout },
-    (t) => alone(t, started(daemon, ['--config', configure(workplace(t), mcp)])));
+    (t) => alone(t, started(daemon, ['--config', configure(workplace(), mcp)])));
 
 const shared = { ...mcp, instances: 1, clients: 'sticky', ids: 'rewrite' };
 

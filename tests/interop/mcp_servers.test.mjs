@@ -28,7 +28,7 @@ function started(command, args, env = {}) {
 
 // A directory for each person, named after the person.
 function homes(t, count) {
-    const base = fs.realpathSync(workplace(t));
+    const base = fs.realpathSync(workplace());
     return Array.from({ length: count }, (_, i) => {
         const home = path.join(base, `person${i}`);
         fs.mkdirSync(home);
@@ -149,7 +149,7 @@ test('server-filesystem is killed while idle', { timeout }, async (t) => {
 // The content comes twice, as text and as structuredContent: 5 MB together.
 test('server-memory is killed while idle', { timeout }, async (t) => {
     const contents = BIG.slice(0, BIG.length / 2);
-    const file = path.join(workplace(t), 'memory.jsonl');
+    const file = path.join(workplace(), 'memory.jsonl');
     const pool = { command: process.execPath, args: [script('server-memory')],
         env: { MEMORY_FILE_PATH: file } };
     await survives(t, pool, undefined, async (person) => {
@@ -187,7 +187,7 @@ test('a browser server is killed while idle', { timeout,
     skip: !(PLAYWRIGHT_MCP && CHROMIUM) && 'PLAYWRIGHT_MCP and CHROMIUM are not set' },
 async (t) => {
     const pool = { command: process.execPath, args: [PLAYWRIGHT_MCP, '--headless', '--isolated',
-        '--no-sandbox', '--executable-path', CHROMIUM, '--output-dir', workplace(t)] };
+        '--no-sandbox', '--executable-path', CHROMIUM, '--output-dir', workplace()] };
     await survives(t, pool, null, async (person) => {
         const url = 'data:text/html,<title>Noise</title><canvas width=1200 height=1000></canvas>';
         await person.call('browser_navigate', { url });
@@ -248,7 +248,7 @@ function memory(file) {
 }
 
 test('server-memory without the daemon', { timeout }, async (t) => {
-    const file = path.join(workplace(t), 'memory.jsonl');
+    const file = path.join(workplace(), 'memory.jsonl');
     const person = await new Person('alice').connect(
         started(process.execPath, [script('server-memory')], { MEMORY_FILE_PATH: file }));
     await remember(person);
@@ -258,7 +258,7 @@ test('server-memory without the daemon', { timeout }, async (t) => {
 
 // One client after the other, each with a new server: they share the file in the pool's env.
 test('server-memory, a server for each client', { timeout }, async (t) => {
-    const file = path.join(workplace(t), 'memory.jsonl');
+    const file = path.join(workplace(), 'memory.jsonl');
     await withBus(t, { ...memory(file), instances: 2 }, 'unix', async (bus) => {
         for (let i = 0; i < 4; i++) {
             const person = await new Person(`person${i}`).connect(
@@ -272,7 +272,7 @@ test('server-memory, a server for each client', { timeout }, async (t) => {
 
 // The server loses data if two clients write at once, so they take turns.
 test(`server-memory, ${MANY} clients on one server`, { timeout }, async (t) => {
-    const file = path.join(workplace(t), 'memory.jsonl');
+    const file = path.join(workplace(), 'memory.jsonl');
     const pool = { ...memory(file), clients: 'sticky', ids: 'rewrite' };
     await withBus(t, pool, 'tcp', async (bus) => {
         const people = await Promise.all(Array.from({ length: MANY },

@@ -106,7 +106,7 @@ const publish = (dir, topic, text) => execFileSync(`${daemon}_rmp`,
 test('a topic reaches another daemon, and clients of NATS', { timeout, skip }, async (t) => {
     const port = await freePort();
     const server = await startServer(t, port);
-    const dirs = [workplace(t), workplace(t)];
+    const dirs = [workplace(), workplace()];
     const keys = (dir) => ({ rmp: { socket_path: path.join(dir, 'rmp.sock') },
         nats: { servers: [`127.0.0.1:${port}`], topics: true } });
     const topic = 'news/of the day';

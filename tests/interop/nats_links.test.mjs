@@ -24,7 +24,7 @@ const everything = { ...program(
     'node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio'),
 protocol: 'mcp', instances: 24 };
 const both = { ...program('both_eras_server.mjs'), protocol: 'mcp', instances: 24 };
-const agents = (t) => ({ ...program('acp_agent.mjs'), env: { ACP_STATE: workplace(t) },
+const agents = (t) => ({ ...program('acp_agent.mjs'), env: { ACP_STATE: workplace() },
     protocol: 'acp', instances: 1 });
 
 // nats-server, and the daemons that are connected to it.

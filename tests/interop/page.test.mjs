@@ -154,7 +154,7 @@ test('the page in a browser', { timeout, skip }, async (t) => {
 });
 
 test('the page of a listener with a token, in a browser', { timeout, skip }, async (t) => {
-    const file = path.join(workplace(t), 'token'), token = 'a'.repeat(32);
+    const file = path.join(workplace(), 'token'), token = 'a'.repeat(32);
     fs.writeFileSync(file, `${token}\n`, { mode: 0o600 });
     const bus = await Bus.start(t, pool, 'http', { listen: { token_file: file } });
     const at = `http://${bus.address}/`;
@@ -234,7 +234,7 @@ test('attacks on the page in a browser', { timeout, skip }, async (t) => {
 });
 
 test('ctl page in a browser', { timeout, skip }, async (t) => {
-    const socket = path.join(workplace(t), 'control.sock');
+    const socket = path.join(workplace(), 'control.sock');
     const bus = await Bus.start(t, { ...pool, id: HOSTILE }, 'unix', { control: socket });
     const viewer = spawn(daemon, ['ctl', socket, 'page'], { stdio: ['ignore', 'pipe', 'inherit'] });
     t.after(() => viewer.kill('SIGKILL'));

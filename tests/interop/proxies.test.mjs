@@ -51,7 +51,7 @@ const proxies = {
 
 // Resolves with the port, once the proxy listens.
 async function start(t, name, { file, make, args }, daemon) {
-    const dir = workplace(t), port = await freePort(), config = path.join(dir, file);
+    const dir = workplace(), port = await freePort(), config = path.join(dir, file);
     let log = '';
 
     fs.writeFileSync(config, make(fs.readFileSync(path.join(examples, file), 'utf8'), port, daemon,

@@ -122,7 +122,7 @@ async function refusal(t, url, env) {
 
 test('--connect https://: nginx with a certificate', { timeout,
     skip: missing.length > 0 && `${missing} is not installed` }, async (t) => {
-    const dir = workplace(t), server = await freePort();
+    const dir = workplace(), server = await freePort();
     const own = new Authority(dir, 'own'), other = new Authority(dir, 'other');
     const trusted = { SSL_CERT_FILE: own.file };
     await serve(t, server);

@@ -29,7 +29,7 @@ const TYPES = {
 
 // The daemon with these keys of "rmp".
 async function startBus(t, rmp = {}) {
-    const dir = workplace(t);
+    const dir = workplace();
     const address = path.join(dir, 'rmp.sock');
     const config = path.join(dir, 'config.json');
 

@@ -25,7 +25,7 @@ class Shared {
     constructor(t, program, options = []) {
         this.clients = [];
         t.after(() => Promise.all(this.clients.map((client) => client.close().catch(() => {}))));
-        const place = workplace(t);
+        const place = workplace();
         this.env = { ...process.env, XDG_RUNTIME_DIR: place, XDG_CACHE_HOME: place };
         this.start = { command: daemon, env: this.env, stderr: 'ignore', maxBufferSize: 1 << 26,
             args: ['--share', '--idle-exit', '1', ...options, '--', process.execPath,

@@ -46,7 +46,7 @@ async function until(person, name) {
 }
 
 test('a changed tool is there without a reconnect', { timeout }, async (t) => {
-    const place = workplace(t);
+    const place = workplace();
     const env = { ...process.env, XDG_RUNTIME_DIR: place, XDG_CACHE_HOME: place };
     const file = source(t);
     const times = [];

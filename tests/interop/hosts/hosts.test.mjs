@@ -67,7 +67,7 @@ const hosts = {
 // A home and a project of their own, without the variables of a host that runs the tests.
 class Place {
     constructor(t) {
-        this.home = workplace(t);
+        this.home = workplace();
         this.project = path.join(this.home, 'project');
         fs.mkdirSync(path.join(this.home, 'run'), { mode: 0o700 });
         fs.mkdirSync(this.project);
