@@ -93,6 +93,18 @@ static inline void splice_write(char *to, const char *bytes, size_t start, size_
     memcpy(to, bytes + start, end - start);
 }
 
+/* Cuts off the text before the first separator, which is taken out, too; all of it without one.
+ * Returns whether there is one. */
+static inline bool slice_cut(struct slice *text, char separator, struct slice *before)
+{
+    const char *found = text->len > 0 ? memchr(text->data, separator, text->len) : NULL;
+    size_t len = found != NULL ? (size_t)(found - text->data) : text->len;
+
+    *before = slice_of(text->data, len);
+    *text = found != NULL ? slice_of(found + 1, text->len - len - 1) : slice_of(NULL, 0);
+    return found != NULL;
+}
+
 /* Each `byte` becomes a space. */
 static inline void splice_blank(char *text, size_t len, char byte)
 {

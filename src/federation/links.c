@@ -386,19 +386,16 @@ void nats_link_asked(struct nats_subscription *subscription, const struct nats_f
 /* This node was asked, and no other: the pool is named after a line feed. */
 static void asked_here(struct nats_hub *hub, struct slice text, const struct nats_frame *frame)
 {
-    const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - text.data) : 0;
     struct list_node *node, *following;
-    struct slice pool;
+    struct slice pool = text, from;
 
-    if (end == NULL)
+    if (!slice_cut(&pool, '\n', &from))
         return;
-    pool = slice_of(end + 1, text.len - len - 1);
     list_each(&hub->exports, node, following) {
         const struct nats_export *export = list_entry(node, struct nats_export, link);
 
         if (slice_is(pool, export->id)) {
-            asked(hub, slice_of_text(export->id), slice_of(text.data, len), frame);
+            asked(hub, slice_of_text(export->id), from, frame);
             return;
         }
     }

@@ -23,18 +23,6 @@ static bool is_id(struct slice text)
     return text.len == NATS_NODE_ID_LEN;
 }
 
-/* Cuts off the text before the first blank, which is taken out, too. */
-static struct slice cut_word(struct slice *text)
-{
-    const char *blank = text->len > 0 ? memchr(text->data, ' ', text->len) : NULL;
-    size_t len = blank != NULL ? (size_t)(blank - text->data) : text->len;
-    struct slice word = slice_of(text->data, len);
-
-    len += blank != NULL;
-    *text = slice_of(text->data + len, text->len - len);
-    return word;
-}
-
 /* The name is foreign text: nothing but what a name of the configuration may have. */
 static bool is_name(struct slice text)
 {
@@ -43,8 +31,10 @@ static bool is_name(struct slice text)
 
 bool node_address_read(struct node_address *address, struct slice text)
 {
-    struct slice id = cut_word(&text), number = cut_word(&text);
+    struct slice id, number;
 
+    (void)slice_cut(&text, ' ', &id);
+    (void)slice_cut(&text, ' ', &number);
     if (!is_id(id) || !nats_number_read(number, &address->number) || !is_name(text))
         return false;
     memcpy(address->id, id.data, id.len);

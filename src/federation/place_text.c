@@ -41,11 +41,10 @@ struct slice place_text_write(char to[PLACE_TEXT_MAX], const struct nats_hub *hu
 
 bool place_text_read(struct node_address *address, struct slice *id, struct slice text)
 {
-    const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - text.data) : 0;
+    struct slice from;
 
-    if (end == NULL || !node_address_read(address, slice_of(text.data, len)))
+    if (!slice_cut(&text, '\n', &from) || !node_address_read(address, from))
         return false;
-    *id = slice_of(end + 1, text.len - len - 1);
+    *id = text;
     return id->len <= STDIO_BUS_MAX_SESSION_ID_LEN;
 }

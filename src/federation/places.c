@@ -446,24 +446,25 @@ static void came(struct nats_subscription *subscription, const struct nats_frame
 
 void places_yield(struct nats_hub *hub, const struct link_message *message)
 {
-    struct slice text = message->payload;
-    const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - text.data) : 0;
+    struct slice id = message->payload, pool;
     struct session *session;
 
-    if (end == NULL)
+    if (!slice_cut(&id, '\n', &pool))
         return;
-    session = sessions_find(&hub->bus->router.sessions, slice_of(end + 1, text.len - len - 1));
-    if (session != NULL && session->claim != NULL &&
-        slice_equal(session->worker->pool->id, slice_of(text.data, len)))
+    session = sessions_find(&hub->bus->router.sessions, id);
+    if (session != NULL && session->claim != NULL && slice_equal(session->worker->pool->id, pool))
         give_up(list_entry(session->claim, struct held_session, base));
+}
+
+static const struct worker *worker_of(const struct session *session)
+{
+    return list_entry(endpoint_of_peer(session->worker), struct worker, stream.endpoint);
 }
 
 /* At a passage, or a link, the node at its other end has it. */
 static bool is_here(const struct session *session)
 {
-    const struct worker *worker = list_entry(endpoint_of_peer(session->worker), struct worker,
-                                             stream.endpoint);
+    const struct worker *worker = worker_of(session);
 
     return worker->program.dialer == NULL && !worker->stream.endpoint.peer.is_passage &&
            session_id(session).len == session->id_len;
@@ -511,13 +512,11 @@ static void began(struct placement *placement, struct session *session)
 static void left(struct placement *placement, const struct session *session)
 {
     struct nats_hub *hub = hub_of(placement);
-    const struct worker *worker = list_entry(endpoint_of_peer(session->worker), struct worker,
-                                             stream.endpoint);
     struct slice id = session_id(session);
     char text[PLACE_TEXT_MAX], *subject;
     struct link_message message = {.kind = LINK_FORGET};
 
-    if (worker->program.dialer == NULL || id.len != session->id_len)
+    if (worker_of(session)->program.dialer == NULL || id.len != session->id_len)
         return;
     subject = place_subject(hub, session->worker->pool->id, place_hash(id));
     if (subject == NULL) {
@@ -583,37 +582,29 @@ bool places_tick(struct nats_hub *hub)
 
 /* --- pools --- */
 
-static void end_claims(struct pool *pool)
+static void each_session(struct pool *pool, void (*fn)(struct session *session))
 {
     struct list_node *node, *following, *at, *next;
 
     list_each(&pool->workers, node, following) {
         struct peer *peer = &list_entry(node, struct worker, link)->stream.endpoint.peer;
 
-        list_each(&peer->sessions, at, next) {
-            struct session *session = list_entry(at, struct session, in_worker);
-
-            if (session->claim != NULL)
-                session->claim->ended(session->claim);
-        }
+        list_each(&peer->sessions, at, next)
+            fn(list_entry(at, struct session, in_worker));
     }
 }
 
-/* Those that are there already. */
-static void claim_all(struct placement *placement, struct pool *pool)
+static void end_claim(struct session *session)
 {
-    struct list_node *node, *following, *at, *next;
+    if (session->claim != NULL)
+        session->claim->ended(session->claim);
+}
 
-    list_each(&pool->workers, node, following) {
-        struct peer *peer = &list_entry(node, struct worker, link)->stream.endpoint.peer;
-
-        list_each(&peer->sessions, at, next) {
-            struct session *session = list_entry(at, struct session, in_worker);
-
-            if (session->claim == NULL)
-                began(placement, session);
-        }
-    }
+/* Of one that is there already. */
+static void claim(struct session *session)
+{
+    if (session->claim == NULL)
+        began(session->worker->pool->placement, session);
 }
 
 static void set_placement(struct nats_hub *hub, struct pool *pool, bool is_wanted)
@@ -623,9 +614,9 @@ static void set_placement(struct nats_hub *hub, struct pool *pool, bool is_wante
 
     pool->group.placement = is_wanted ? &places->placement : NULL;
     if (!is_wanted && has_any)
-        end_claims(pool);
+        each_session(pool, end_claim);
     if (is_wanted)
-        claim_all(&places->placement, pool);
+        each_session(pool, claim);
 }
 
 static void forget_all(struct list *list)

@@ -310,12 +310,10 @@ static int note_field(struct http_head *head, struct slice bytes, struct slice n
 
 struct slice http_take_until(struct slice *rest, char separator)
 {
-    const char *end = rest->len > 0 ? memchr(rest->data, separator, rest->len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - rest->data) : rest->len;
-    struct slice part = slice_trim(slice_of(rest->data, len));
+    struct slice part;
 
-    *rest = end != NULL ? slice_of(end + 1, rest->len - len - 1) : slice_of(NULL, 0);
-    return part;
+    (void)slice_cut(rest, separator, &part);
+    return slice_trim(part);
 }
 
 /* As far as the colon; 0: the line is folded. */
