@@ -15,7 +15,7 @@ struct listener_kind {
     listener_fn *accepted; /* user_data is the struct bus_listener */
     const struct visitor_kind *visits;
 
-    /* Without `option` it serves each object in "listen" whose address is of this kind. */
+    /* A kind without `option` serves each object in "listen" whose address is of this kind. */
     enum listen_kind of;
 
     /* With it, one Unix socket that the service brings: --OPTION PATH names it, and the line of

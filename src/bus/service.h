@@ -129,7 +129,7 @@ struct service {
      * memory. */
     const struct dialer *(*dialer)(void *state, const struct pool_config *config);
 
-    /* So many clients wait for a worker of the pool, which has "overflow", and all are taken. */
+    /* `count` clients wait for a worker of the pool, which has "overflow": all are taken. */
     void (*overflow)(void *state, struct pool *pool, size_t count);
 
     /* --- clients that are no connections of the core --- */

@@ -89,7 +89,7 @@ static void refuse_call(struct nats_call *call, struct message_id id, int code, 
     note_done(call);
 }
 
-/* Whether so many bytes of another answer fit into the array. */
+/* Whether another answer of `len` bytes fits into the array. */
 static bool has_room(const struct nats_call *call, size_t len)
 {
     const struct nats_hub *hub = call->hub;
