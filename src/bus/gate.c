@@ -409,7 +409,9 @@ enum gate_stage gate_stage_of(const struct client *client)
         return GATE_ASKS;
     if (handler == &first_handler)
         return GATE_FIRST;
-    return handler == clients_handler_of(bus_of(client)) ? GATE_PASSED : GATE_REFUSED;
+    return handler == clients_handler_of(bus_of(client)) || handler != &clients_handler
+               ? GATE_PASSED /* or one of a service */
+               : GATE_REFUSED;
 }
 
 void gate_set_stage(struct stream_options *options, const struct client *client,

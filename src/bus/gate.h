@@ -36,7 +36,7 @@ void gate_admit(struct client *client);
 
 /* What reads the messages of a client: in an archive, and back. */
 enum gate_stage {
-    GATE_PASSED,  /* clients_handler_of */
+    GATE_PASSED,  /* clients_handler_of, or a service's */
     GATE_REFUSED, /* clients_handler, which does not wait */
     GATE_ASKS,    /* for the line with a token, or that of a greeter */
     GATE_FIRST    /* message, which may be an opening line */

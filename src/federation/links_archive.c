@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bus/clients.h"
+#include "federation/left_sessions.h"
 #include "federation/link.h"
 #include "federation/links.h"
 #include "federation/remotes.h"
@@ -82,6 +84,19 @@ static void archive_link(struct archive *archive, void *owner, void *item)
     archive_socket(archive, link);
 }
 
+/* Those of the links. */
+static void set_handlers(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients.list, node, following) {
+        struct stream *stream = &client_at(node)->stream;
+
+        if (stream->endpoint.peer.is_link)
+            stream->handler = &left_sessions_handler;
+    }
+}
+
 void nats_links_archive(struct archive *archive, struct nats_hub *hub)
 {
     static const struct archive_field fields[] = {
@@ -97,6 +112,7 @@ void nats_links_archive(struct archive *archive, struct nats_hub *hub)
     ARCHIVE_LIST(archive, &links->all, struct nats_link, in_all, archive_link, hub);
     if (!archive_loads(archive))
         return;
+    set_handlers(hub->bus);
     nats_links_name(hub);
     links->lost_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
     if (links->count > 0)

@@ -11,6 +11,7 @@
 #include "bus/origins.h"
 #include "bus/pools.h"
 #include "bus/workers.h"
+#include "federation/left_sessions.h"
 #include "federation/place_text.h"
 #include "federation/remotes.h"
 #include "router/waiting.h"
@@ -408,18 +409,6 @@ static void asked(struct held_session *place, const struct node_address *other, 
     answer(place->hub, reply, kind);
 }
 
-/* A client of the other node named the session first, and has left that node. */
-static void forgotten(struct held_session *place, const struct node_address *other)
-{
-    struct stdio_bus *bus = place->hub->bus;
-    struct origin origin;
-
-    node_origin(&origin, other);
-    if (place->state == PLACE_HERE && place->session->owner->origin != NULL &&
-        place->session->owner->origin == origins_find(bus, &origin))
-        session_remove(&bus->router.sessions, place->session); /* and the place */
-}
-
 static void came(struct nats_subscription *subscription, const struct nats_frame *frame)
 {
     struct held_session *place = list_entry(subscription, struct held_session, subscription);
@@ -436,8 +425,6 @@ static void came(struct nats_subscription *subscription, const struct nats_frame
     is_it = slice_equal(id, slice_of(place->id, place->len));
     if (message.kind == LINK_CLAIM && is_it && place->state == PLACE_HERE)
         compare(place, &other, message.position);
-    else if (message.kind == LINK_FORGET && is_it)
-        forgotten(place, &other);
     else if (message.kind == LINK_ASK && frame->line.reply.data != NULL && is_it)
         asked(place, &other, message.position != 0, frame->line.reply);
     else if (message.kind == LINK_ASK && frame->line.reply.data != NULL)
@@ -506,27 +493,6 @@ static void began(struct placement *placement, struct session *session)
     hub->places.here_count++;
     publish_claim(place);
     release(place);
-}
-
-/* At the other end of a link its owner is the link, which stays. */
-static void left(struct placement *placement, const struct session *session)
-{
-    struct nats_hub *hub = hub_of(placement);
-    struct slice id = session_id(session);
-    char text[PLACE_TEXT_MAX], *subject;
-    struct link_message message = {.kind = LINK_FORGET};
-
-    if (worker_of(session)->program.dialer == NULL || id.len != session->id_len)
-        return;
-    subject = place_subject(hub, session->worker->pool->id, place_hash(id));
-    if (subject == NULL) {
-        log_repeated(hub->bus->log, LOG_LEVEL_ERROR, CONTEXT, slice_of_text("sessions"),
-                     "out of memory: a session stays at another node");
-        return;
-    }
-    message.payload = place_text_write(text, hub, id);
-    node_send(hub, &(struct nats_head){.subject = slice_of_text(subject)}, &message);
-    free(subject);
 }
 
 /* --- the connection to NATS --- */
@@ -607,15 +573,27 @@ static void claim(struct session *session)
         began(session->worker->pool->placement, session);
 }
 
-static void set_placement(struct nats_hub *hub, struct pool *pool, bool is_wanted)
+/* NULL: it serves no other node, and no other one serves it. */
+static struct placement *wanted_placement(struct nats_places *places, const struct pool *pool)
 {
-    struct nats_places *places = &hub->places;
+    const struct pool_config *config = pool->config;
+    enum pool_clients clients = pool->group.mode.clients;
+
+    if (pool->fate != POOL_SERVES || (!config->is_exported && !config->is_remote))
+        return NULL;
+    if (clients == CLIENTS_SHARED && pool->group.other_era == NULL)
+        return &places->placement;
+    return config->is_remote && clients != CLIENTS_EXCLUSIVE ? &places->leaving : NULL;
+}
+
+static void set_placement(struct pool *pool, struct placement *wanted)
+{
     bool has_any = pool->group.placement != NULL;
 
-    pool->group.placement = is_wanted ? &places->placement : NULL;
-    if (!is_wanted && has_any)
+    pool->group.placement = wanted;
+    if (wanted == NULL && has_any)
         each_session(pool, end_claim);
-    if (is_wanted)
+    if (wanted != NULL)
         each_session(pool, claim);
 }
 
@@ -636,13 +614,9 @@ void places_renew(struct nats_hub *hub)
     forget_all(&hub->places.asked);
     list_each(&hub->bus->pools, node, following) {
         struct pool *pool = list_entry(node, struct pool, link);
-        const struct pool_config *config = pool->config;
 
-        set_placement(hub, pool,
-                      pool->fate == POOL_SERVES && (config->is_exported || config->is_remote) &&
-                          pool->group.mode.clients == CLIENTS_SHARED &&
-                          pool->group.other_era == NULL);
-        router->clocked |= pool->group.placement != NULL;
+        set_placement(pool, wanted_placement(&hub->places, pool));
+        router->clocked |= pool->group.placement == &hub->places.placement;
     }
     only = only_shared(router);
     router->all.placement = only != NULL ? only->placement : NULL;
@@ -671,7 +645,9 @@ void places_create(struct nats_hub *hub)
     timer_init(&places->spread, spread, hub);
     list_init(&places->asked);
     list_init(&places->here);
-    places->placement = (struct placement){.find = find, .began = began, .left = left};
+    places->placement =
+        (struct placement){.find = find, .began = began, .left = left_sessions_tell};
+    left_sessions_init(&places->leaving);
     places->watcher = (struct broker_watcher){.ready = connected, .lost = lost};
     broker_watch(&hub->broker, &places->watcher);
 }

@@ -45,7 +45,7 @@ static bool has_positions(enum link_kind kind)
 
 bool link_message_read(struct link_message *message, struct slice bytes)
 {
-    static const char kinds[] = "OYNDEARCLBQHMVF";
+    static const char kinds[] = "OYNDEARCLBQHMV";
 
     if (bytes.len < LINK_HEAD_LEN || bytes.data[0] == '\0' || strchr(kinds, bytes.data[0]) == NULL)
         return false;

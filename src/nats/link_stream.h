@@ -33,8 +33,7 @@ enum link_kind {
                         * sender, and the session after a line feed */
     LINK_HAS = 'H',    /* its answer: the sender; DECLINE: it has another one of that hash */
     LINK_CLAIM = 'M',  /* the sender has the session since so many ms (position); text as in ASK */
-    LINK_YIELD = 'V',  /* to a node that claims it, too: it gives it up; pool and session */
-    LINK_FORGET = 'F'  /* the session's client has left the sender; text as in ASK */
+    LINK_YIELD = 'V'   /* to a node that claims it, too: it gives it up; pool and session */
 };
 
 struct link_message {

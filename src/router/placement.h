@@ -7,6 +7,16 @@
 
 #include "base/list.h"
 #include "base/slice.h"
+#include "json/message.h"
+
+/* The notification by which a daemon says to another one that the client of a session has left. It
+ * has a sessionId at its top level. No client may send it. */
+#define PLACEMENT_LEFT_METHOD "stdio_bus/session_left"
+
+static inline bool placement_says_left(const struct message *message)
+{
+    return message->id.type == ID_NONE && slice_is(message->method, PLACEMENT_LEFT_METHOD);
+}
 
 struct group;
 struct peer;

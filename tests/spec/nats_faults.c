@@ -4,7 +4,6 @@
 
 #include "nats_letters.h"
 
-#define INBOX "3" /* the sid of the daemon's inbox */
 #define ANSWER "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}\n"
 #define WRONG "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":6}\n"
 
@@ -17,12 +16,6 @@ struct scene {
     const char *here;     /* the subject of the daemon's end of the link */
 };
 
-static void begin(struct broker *broker)
-{
-    broker_admit(broker);
-    broker_expect_nodes(broker);
-}
-
 static void start(struct scene *scene)
 {
     *scene = (struct scene){.broker = {.port = 0}};
@@ -31,7 +24,7 @@ static void start(struct scene *scene)
                                                 "{'id':'b','command':'@WORKER@'}],"
                                                 "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",
                                                 scene->broker.port));
-    begin(&scene->broker);
+    begin_remote(&scene->broker);
     scene->client = client_connect(scene->daemon);
 }
 
@@ -40,20 +33,20 @@ static void ask(struct scene *scene, const char *id)
     client_send(scene->client, "{'jsonrpc':'2.0','id':%s,'method':'x','pool':'a'}", id);
 }
 
-static void open_link(struct scene *scene)
+static void begin_link(struct scene *scene)
 {
     struct broker *broker = &scene->broker;
 
     ask(scene, "1");
     scene->here = broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL).reply;
-    DELIVER(broker, INBOX, scene->here, "", .kind = LINK_ACCEPT,
+    DELIVER(broker, ASKING_INBOX, scene->here, "", .kind = LINK_ACCEPT,
             .payload = slice_of_text(OTHER " 7 far"));
     scene->letter = broker_expect_letter(broker, LINK_DATA, HERE, "{");
 }
 
 static void answer(struct scene *scene)
 {
-    DELIVER(&scene->broker, INBOX, scene->here, "", .kind = LINK_DATA,
+    DELIVER(&scene->broker, ASKING_INBOX, scene->here, "", .kind = LINK_DATA,
             .received = scene->letter.message.payload.len, .limit = 2 * LINK_WINDOW,
             .payload = slice_of_text(ANSWER));
     ck_assert(span_is(client_result(scene->client, "1"), "5"));
@@ -109,7 +102,7 @@ TEST_ROWS(nats_fault_ends_the_connection, COUNT(breaks))
     struct letter letter;
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     client_send_bytes(scene.broker.link, breaks[row].bytes, strlen(breaks[row].bytes));
     expect_others_served(&scene);
     if (breaks[row].cuts)
@@ -117,7 +110,7 @@ TEST_ROWS(nats_fault_ends_the_connection, COUNT(breaks))
     else
         client_expect_eof(scene.broker.link);
     daemon_wait_log(scene.daemon, breaks[row].log);
-    begin(&scene.broker);
+    begin_remote(&scene.broker);
     letter = broker_expect_letter(&scene.broker, LINK_RESUME, HERE, NULL);
     ck_assert_uint_eq(letter.message.received, 0);
     letter = broker_expect_letter(&scene.broker, LINK_DATA, HERE, "{");
@@ -132,11 +125,11 @@ TEST(nats_fault_is_a_line_without_end)
     struct scene scene;
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     text_fill(line, 'x', 40000);
     client_offer(scene.broker.link, line->data, line->len);
     daemon_wait_log(scene.daemon, "a control line is too long");
-    begin(&scene.broker);
+    begin_remote(&scene.broker);
     broker_expect_letter(&scene.broker, LINK_RESUME, HERE, NULL);
     broker_expect_letter(&scene.broker, LINK_DATA, HERE, "{");
     answer(&scene);
@@ -160,9 +153,9 @@ TEST(nats_fault_is_a_late_pong)
     ask(&scene, "1");
     daemon_wait_log(scene.daemon, "no answer");
     client_expect_eof(broker->link);
-    begin(broker);
+    begin_remote(broker);
     client_error(scene.client, "1", -32000, "there is no connection to NATS");
-    open_link(&scene);
+    begin_link(&scene);
     answer(&scene);
 }
 
@@ -189,7 +182,7 @@ TEST_ROWS(nats_fault_changes_nothing, COUNT(nonsense))
     struct scene scene;
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     client_send_bytes(scene.broker.link, nonsense[row], strlen(nonsense[row]));
     answer(&scene);
 }
@@ -222,8 +215,8 @@ TEST_ROWS(nats_link_leaves_out_what_is_not_its_own, COUNT(strays))
     struct scene scene;
 
     start(&scene);
-    open_link(&scene);
-    broker_post(&scene.broker, INBOX, subject != NULL ? subject : scene.here, "",
+    begin_link(&scene);
+    broker_post(&scene.broker, ASKING_INBOX, subject != NULL ? subject : scene.here, "",
                 &strays[row].message);
     answer(&scene);
 }
@@ -237,7 +230,7 @@ TEST(nats_link_leaves_out_another_length)
     char head[LINK_HEAD_LEN];
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     message.mark = mark_of(scene.here) + link_mark(OTHER, 7);
     link_message_write(head, &message); /* an empty one */
     broker_say(broker, test_format("MSG %s 3 %zu", scene.here, sizeof head + strlen(WRONG)));
@@ -252,16 +245,17 @@ TEST(nats_link_is_answered_by_nobody_and_a_node)
     struct broker *broker = &scene.broker;
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     broker_say(broker, test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", scene.here));
     answer(&scene);
-    DELIVER(broker, INBOX, scene.here, "", .kind = LINK_CLOSE, .payload = slice_of_text("stop"));
+    DELIVER(broker, ASKING_INBOX, scene.here, "", .kind = LINK_CLOSE,
+            .payload = slice_of_text("stop"));
     daemon_wait_log(scene.daemon, "restarting in");
     ask(&scene, "2");
     scene.here = broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL).reply;
     broker_say(broker, test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", scene.here));
     client_error(scene.client, "2", -32000, "no node of NATS serves the pool a now");
-    DELIVER(broker, INBOX, scene.here, "", .kind = LINK_ACCEPT,
+    DELIVER(broker, ASKING_INBOX, scene.here, "", .kind = LINK_ACCEPT,
             .payload = slice_of_text(OTHER " 8 far"));
     broker_expect_letter(broker, LINK_CLOSE, "stdio_bus.node." OTHER ".8",
                          "it is not wanted any more");
@@ -272,7 +266,7 @@ TEST(nats_node_is_told_that_it_is_not_known)
     struct scene scene;
 
     start(&scene);
-    DELIVER(&scene.broker, INBOX, "stdio_bus.node." OTHER ".0", "", .kind = LINK_LIFE,
+    DELIVER(&scene.broker, ASKING_INBOX, "stdio_bus.node." OTHER ".0", "", .kind = LINK_LIFE,
             .payload = slice_of_text(OTHER));
     broker_expect_letter(&scene.broker, LINK_GONE, "stdio_bus.node." OTHER ".0", NULL);
 }
@@ -284,9 +278,9 @@ TEST(nats_link_resumes_with_a_node_that_has_another)
     uint64_t mark;
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     mark = mark_of(scene.here) + link_mark(OTHER, 8);
-    DELIVER(&scene.broker, INBOX, scene.here, "", .kind = LINK_RESUME, .mark = mark,
+    DELIVER(&scene.broker, ASKING_INBOX, scene.here, "", .kind = LINK_RESUME, .mark = mark,
             .payload = slice_of_text(OTHER " 8 far"));
     broker_expect_letter(&scene.broker, LINK_CLOSE, "stdio_bus.node." OTHER ".8",
                          "the other end is gone");
@@ -305,8 +299,8 @@ TEST_ROWS(nats_link_ends_after_what_cannot_be, COUNT(impossible))
     struct scene scene;
 
     start(&scene);
-    open_link(&scene);
-    broker_post(&scene.broker, INBOX, scene.here, "", &impossible[row]);
+    begin_link(&scene);
+    broker_post(&scene.broker, ASKING_INBOX, scene.here, "", &impossible[row]);
     client_error(scene.client, "1", -32000, "a message that cannot be of this link");
     broker_expect_letter(&scene.broker, LINK_CLOSE, HERE, "a message that cannot be of this link");
     expect_others_served(&scene);
@@ -327,7 +321,7 @@ TEST(nats_remote_pool_is_not_reached_in_the_stateless_era)
         START(.config = test_format("{'pools':[{'id':'a','remote':true,'protocol':'mcp'}],"
                                     "'nats':{'servers':['127.0.0.1:%u']}}",
                                     broker->port));
-    begin(broker);
+    begin_remote(broker);
     scene.client = client_connect(scene.daemon);
     client_send(scene.client, STATELESS_REQUEST, 1);
     for (int attempts = 0; attempts < 4; attempts++) { /* of two workers */
@@ -402,14 +396,14 @@ TEST(nats_server_does_not_read)
     uint64_t reached = 0;
 
     start(&scene);
-    open_link(&scene);
+    begin_link(&scene);
     text_fill(line, 'x', 100000);
     for (int i = 2; i < 7; i++)
         client_send(scene.client, "{'jsonrpc':'2.0','id':%d,'method':'%.*s','pool':'a'}", i,
                     (int)line->len, line->data);
     expect_others_served(&scene);
     client_abort(scene.broker.link);
-    begin(&scene.broker);
+    begin_remote(&scene.broker);
     broker_expect_letter(&scene.broker, LINK_RESUME, HERE, NULL);
     while (reached < LINK_WINDOW) {
         letter = broker_expect_letter(&scene.broker, LINK_DATA, HERE, NULL);
@@ -417,7 +411,7 @@ TEST(nats_server_does_not_read)
         reached += letter.message.payload.len;
     }
     ck_assert_uint_eq(reached, LINK_WINDOW);
-    DELIVER(&scene.broker, INBOX, scene.here, "", .kind = LINK_ACK, .received = reached,
+    DELIVER(&scene.broker, ASKING_INBOX, scene.here, "", .kind = LINK_ACK, .received = reached,
             .limit = 3 * LINK_WINDOW);
     while (reached < 500000) {
         letter = broker_expect_letter(&scene.broker, LINK_DATA, HERE, NULL);

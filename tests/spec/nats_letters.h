@@ -24,32 +24,50 @@ static inline char *text_of(struct span bytes)
     return text->data;
 }
 
+/* The message that begins with this line of the protocol. */
+static inline struct letter letter_of_line(struct client *link, struct span line)
+{
+    char *words[4] = {NULL}, *text = text_of(line), *save;
+    struct letter letter = {.reply = NULL};
+    size_t count = 0, len;
+
+    for (char *word = strtok_r(text, " ", &save); word != NULL && count < 4;
+         word = strtok_r(NULL, " ", &save))
+        words[count++] = word;
+    ck_assert_msg(count >= 3 && strcmp(words[0], "PUB") == 0, "%s", text);
+    len = (size_t)strtoul(words[count - 1], NULL, 10);
+    while (link->input.len - link->consumed < len + 2)
+        ck_assert(client_read_before(link, deadline_usual()));
+    letter.subject = words[1];
+    letter.reply = count == 4 ? words[2] : NULL;
+    text = text_of((struct span){link->input.data + link->consumed, len});
+    link->consumed += len + 2;
+    ck_assert(link_message_read(&letter.message, slice_of(text, len)));
+    return letter;
+}
+
 /* The next message that the daemon publishes; signs of life are left out. */
 static inline struct letter broker_letter(struct broker *broker)
 {
-    struct client *link = broker->link;
+    struct letter letter;
 
-    for (;;) {
-        struct span line = client_line(link);
-        char *words[4] = {NULL}, *text = text_of(line), *save;
-        struct letter letter = {.reply = NULL};
-        size_t count = 0, len;
+    do
+        letter = letter_of_line(broker->link, client_line(broker->link));
+    while (letter.message.kind == LINK_LIFE);
+    return letter;
+}
 
-        for (char *word = strtok_r(text, " ", &save); word != NULL && count < 4;
-             word = strtok_r(NULL, " ", &save))
-            words[count++] = word;
-        ck_assert_msg(count >= 3 && strcmp(words[0], "PUB") == 0, "%s", text);
-        len = (size_t)strtoul(words[count - 1], NULL, 10);
-        while (link->input.len - link->consumed < len + 2)
-            ck_assert(client_read_before(link, deadline_usual()));
-        letter.subject = words[1];
-        letter.reply = count == 4 ? words[2] : NULL;
-        text = text_of((struct span){link->input.data + link->consumed, len});
-        link->consumed += len + 2;
-        ck_assert(link_message_read(&letter.message, slice_of(text, len)));
-        if (letter.message.kind != LINK_LIFE)
-            return letter;
+/* The next line that begins no sign of life begins like this. */
+static inline void broker_expect_beside_life(struct broker *broker, const char *text)
+{
+    struct span line = client_line(broker->link);
+
+    while (line.len > 4 && memcmp(line.data, "PUB ", 4) == 0) {
+        ck_assert_int_eq((int)letter_of_line(broker->link, line).message.kind, LINK_LIFE);
+        line = client_line(broker->link);
     }
+    ck_assert_msg(line.len >= strlen(text) && memcmp(line.data, text, strlen(text)) == 0,
+                  "%.*s instead of %s", (int)line.len, line.data, text);
 }
 
 static inline struct letter broker_expect_letter(struct broker *broker, enum link_kind kind,
@@ -97,5 +115,42 @@ static inline void broker_post(struct broker *broker, const char *sid, const cha
 
 #define DELIVER(broker, sid, subject, reply, ...)                                                  \
     broker_post(broker, sid, subject, reply, &(const struct link_message){__VA_ARGS__})
+
+/* --- the daemon serves pool a --- */
+
+#define INBOX "14" /* the sid of its inbox */
+
+/* The other node opens its link 7 to pool a. Returns the subject of the daemon's end. */
+static inline const char *open_link(struct broker *broker)
+{
+    struct letter letter;
+
+    DELIVER(broker, "2", "stdio_bus.open.a", "back.7", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 7 far"));
+    letter = broker_expect_letter(broker, LINK_ACCEPT, "back.7", NULL);
+    ck_assert_uint_gt(letter.message.payload.len, 17);
+    return test_format("stdio_bus.node.%.16s.%ld", letter.message.payload.data,
+                       strtol(letter.message.payload.data + 17, NULL, 10));
+}
+
+#define CONFIG(members)                                                                            \
+    test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],'export':true"     \
+                "%s}],'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                           \
+                members, broker.port)
+
+/* --- the daemon asks for pool a --- */
+
+#define ASKING_INBOX "3"
+
+#define REMOTE(members)                                                                            \
+    test_format("{'pools':[{'id':'a','remote':true%s}],"                                           \
+                "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                                \
+                members, broker.port)
+
+static inline void begin_remote(struct broker *broker)
+{
+    broker_admit(broker);
+    broker_expect_nodes(broker);
+}
 
 #endif
