@@ -6,7 +6,8 @@ has clients of each kind and remote pools; b and c export the pools. At random t
 stopped or upgraded in place, and their cables are cut or slowed. Each request is to be answered or
 refused once, an answer is to be the client's own, progress and questions are to come before it, to
 that client, a session is to be on one node at a time, a publication arrives once at most, and when
-all is well again, clients are served within 5 s. Prints what happened, and each violation.
+all is well again, clients are served within 5 s. A pool that overflows has no more links than
+processes, and a process of a client alone is of no other. Prints what happened, and each violation.
 
 With --bad N one server of bad_broker.py takes the place of both, and makes N misdeeds in 1000
 messages; nothing else goes wrong. A fourth daemon, d, has clients that use the sessions of those
@@ -27,15 +28,17 @@ import sys
 import tempfile
 import time
 
-from clients import ANSWER_S, Agent, Exclusive, InSession, Ledger, Plain, Stateless
+from clients import (ANSWER_S, Agent, Exclusive, InSession, Ledger, Overflow, Plain,
+                     Stateless)
 from web_clients import Rpc, Web, WebStateless
 
 NET = '10.77.0.'
+RUN = f'sb{os.getpid()}'  # two runs have nothing in common
 WHOLE_S = 5  # until clients are served again
 STOPPED_S = 10
 MEMORY_MAX = 256 << 20  # of a daemon, sanitizers included
-KINDS = {each.kind: each for each in (Plain, InSession, Exclusive, Stateless, Agent, Web,
-                                      WebStateless, Rpc)}
+KINDS = {each.kind: each for each in (Plain, InSession, Exclusive, Overflow, Stateless,
+                                      Agent, Web, WebStateless, Rpc)}
 COMPLAINTS = ('VIOLATION', 'Sanitizer', 'runtime error:', 'Assertion')
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = f'{HERE}/acp_agent.py'
@@ -52,15 +55,15 @@ class Machine:
 
     def __init__(self, name, number):
         self.name = name
-        self.space = f'sbus-{name}'
-        self.near, self.far = f'sb{name}0', f'sb{name}1'
+        self.space = f'{RUN}-{name}'
+        self.near, self.far = f'{RUN}{name}0', f'{RUN}{name}1'
         self.address = f'{NET}{number}'
         self.process = None
         self.stopped = False
         run('ip', 'netns', 'add', self.space)
         run('ip', 'link', 'add', self.near, 'type', 'veth', 'peer', 'name', self.far)
         run('ip', 'link', 'set', self.far, 'netns', self.space)
-        run('ip', 'link', 'set', self.near, 'master', 'sbus-br', 'up')
+        run('ip', 'link', 'set', self.near, 'master', RUN, 'up')
         run('ip', '-n', self.space, 'addr', 'add', f'{self.address}/24', 'dev', self.far)
         run('ip', '-n', self.space, 'link', 'set', self.far, 'up')
         run('ip', '-n', self.space, 'link', 'set', 'lo', 'up')
@@ -104,9 +107,8 @@ class Fleet:
     def __init__(self, options, place):
         self.place = place
         self.options = options
-        subprocess.run(['ip', 'link', 'del', 'sbus-br'], check=False, stderr=subprocess.DEVNULL)
-        run('ip', 'link', 'add', 'sbus-br', 'type', 'bridge')
-        run('ip', 'link', 'set', 'sbus-br', 'up')
+        run('ip', 'link', 'add', RUN, 'type', 'bridge')
+        run('ip', 'link', 'set', RUN, 'up')
         self.brokers = [Machine(f's{i}', i) for i in range(1, 2 if options.bad else 3)]
         self.nodes = {name: Machine(name, 11 + i)
                       for i, name in enumerate('abcd'[:2 + options.askers])}
@@ -135,6 +137,14 @@ class Fleet:
     def socket(self, name, kind):
         return f'{self.place}/{name}-{kind}.sock'
 
+    def instances(self, name):
+        """Of the pool that overflows at a and d: as many again are links. Half of what a's clients
+        need may be taken by the links of d."""
+        count = self.options.clients
+        if name in 'bc':
+            return 4 * count + 4
+        return (3 * count + 3) // 4 if name == 'a' else (count + 1) // 2
+
     def start_node(self, name):
         def served(*command):
             if name in 'ad':
@@ -145,6 +155,8 @@ class Fleet:
         pools = [{'id': 'plain', 'instances': 2, **served(worker)},
                  {'id': 'tools', 'protocol': 'mcp', 'instances': 4 * self.options.clients + 4,
                   **served(worker)},
+                 {'id': 'spill', 'protocol': 'mcp', 'instances': self.instances(name),
+                  'command': worker, 'export': name != 'd', 'overflow': name in 'ad'},
                  {'id': 'agents', 'protocol': 'acp', 'instances': 2,
                   **served(sys.executable, AGENT)}]
         servers = [f'{machine.address}:4222' for machine in self.brokers]
@@ -155,12 +167,13 @@ class Fleet:
         path = f'{self.place}/{name}.json'
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(config, file)
-        for kind in ('bus', 'rmp', 'http'):
+        for kind in ('bus', 'rmp', 'http', 'control'):
             if os.path.exists(self.socket(name, kind)):
                 os.unlink(self.socket(name, kind))
         self.nodes[name].start(self.options.bus, '--config', path, '--unix',
                                self.socket(name, 'bus'), '--rmp', self.socket(name, 'rmp'),
                                '--http', f"unix:{self.socket(name, 'http')}",
+                               '--control', self.socket(name, 'control'),
                                log=f'{self.place}/{name}.log')
 
     def restart(self, machine):
@@ -181,7 +194,7 @@ class Fleet:
     def remove(self):
         for machine in self.machines():
             machine.remove()
-        subprocess.run(['ip', 'link', 'del', 'sbus-br'], check=False)
+        subprocess.run(['ip', 'link', 'del', RUN], check=False)
 
 
 class Topics:
@@ -234,6 +247,49 @@ class Topics:
             self.ledger.count(f'topics: received at {self.name}')
 
 
+class Links:
+    """Those of a pool that overflows are at most as many as its own processes, and end with their
+    clients."""
+
+    def __init__(self, fleet, ledger, name):
+        self.fleet, self.ledger, self.name = fleet, ledger, name
+        self.instances = fleet.instances(name)
+        self.count = self.most = 0
+
+    async def watch(self):
+        while True:
+            try:
+                reader, writer = await asyncio.open_unix_connection(
+                    self.fleet.socket(self.name, 'control'), limit=1 << 24)
+                await self.look(reader, writer)
+            except OSError:
+                pass
+            await asyncio.sleep(0.1)
+
+    async def look(self, reader, writer):
+        question = {'jsonrpc': '2.0', 'id': 1, 'method': 'workers', 'params': {'limit': 10000}}
+        while True:
+            writer.write(json.dumps(question).encode() + b'\n')
+            line = await reader.readline()
+            if not line:
+                return
+            workers = json.loads(line)['result']['workers']
+            self.count = [each['pool'] for each in workers].count(Overflow.pool) - self.instances
+            self.most = max(self.most, self.count)
+            if self.count > self.instances:
+                self.ledger.violation(f'{self.name} overflows by {self.count} links')
+            await asyncio.sleep(0.1)
+
+    async def end(self):
+        for _ in range(50):
+            if self.count == 0:
+                break
+            await asyncio.sleep(0.1)
+        else:
+            self.ledger.violation(f'{self.name}: {self.count} links without clients')
+        self.ledger.counts[f'overflow: links of {self.name}, at most'] = self.most
+
+
 async def send_command(writer, command):
     text = json.dumps(command).encode()
     writer.write(struct.pack('>I', len(text)) + text)
@@ -245,13 +301,15 @@ async def read_command(reader):
     return json.loads(await reader.readexactly(length))
 
 
-async def bad_server(fleet, ledger, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        await asyncio.sleep(0.2)
+async def count_misdeeds(fleet, ledger):
+    while True:
         with open(f'{fleet.place}/s1.log', encoding='utf-8') as file:
-            ledger.acts = len(file.readlines())
-    ledger.counts['misdeeds'] = ledger.acts
+            ledger.acts = ledger.counts['misdeeds'] = len(file.readlines())
+        await asyncio.sleep(0.2)
+
+
+async def bad_server(fleet, seconds):
+    await asyncio.sleep(seconds)
     fleet.brokers[0].signal(signal.SIGUSR1)
     await asyncio.sleep(6)  # the last ones take that long
 
@@ -312,14 +370,18 @@ async def siege(options, fleet, ledger):
                for i in range(options.clients)]
     topics = [Topics(fleet, ledger, name) for name in 'bca']
     tasks = [asyncio.ensure_future(each.live()) for each in clients]
-    others = [asyncio.ensure_future(each.live()) for each in topics]
+    links = [Links(fleet, ledger, node) for node in 'ad'[:options.askers]]
+    others = [*(asyncio.ensure_future(each.live()) for each in topics),
+              *(asyncio.ensure_future(each.watch()) for each in links)]
+    if options.bad:
+        others.append(asyncio.ensure_future(count_misdeeds(fleet, ledger)))
     took, late = await whole_again(clients)
     if took >= 60:
         ledger.violation(f'not served at the start: {late}')
         return
     print(f'all clients served, {took:.1f} s after the start', flush=True)
     if options.bad:
-        await bad_server(fleet, ledger, options.seconds)
+        await bad_server(fleet, options.seconds)
     else:
         await misfortune(fleet, dice, ledger, options.seconds)
     took, late = await whole_again(clients)
@@ -342,6 +404,8 @@ async def siege(options, fleet, ledger):
         task.result()
     if left:
         ledger.violation(f'{len(left)} clients do not end')
+    for each in links:
+        await each.end()
     for task in others:
         task.cancel()
 

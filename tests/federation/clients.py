@@ -17,6 +17,7 @@ class Ledger:
         self.violations = []
         self.acts = 0  # of the misfortune, and their ends
         self.homes = {}  # by session: the process that has answered last, and the acts left to it
+        self.owners = {}  # by process: the client that it has, where none is shared
 
     def count(self, what):
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -33,6 +34,15 @@ class Ledger:
             if moves > self.acts - began + 1:
                 self.violation(f'session {session} has moved {moves} times, to {pid}')
         self.homes[session] = pid, began, moves
+
+    def note_process(self, client, pid):
+        """A process that no others share: it ends with its client."""
+        owner = self.owners.setdefault(pid, client)
+        if owner is not client and owner.process == pid:
+            self.violation(f'{client.name} has the process {pid} of {owner.name}')
+        self.owners[pid] = client
+        client.process = pid
+        self.note_session(f'{client.name}-{client.lives}', pid)
 
 
 class Client:
@@ -109,6 +119,8 @@ class Wait:
 class LineClient(Client):
     """On a Unix socket."""
 
+    closes = ()  # how the error begins that comes before the end of the connection
+
     def __init__(self, *words):
         super().__init__(*words)
         self.waits = {}  # by id
@@ -155,6 +167,8 @@ class LineClient(Client):
         wait = self.waits.pop(request, None)
         if wait is not None:
             wait.done.set_result(self.note_answer(request, wait.act, message, wait.heard))
+        elif message.get('error', {}).get('message', '').startswith(self.closes):
+            self.count('closed for another node')
         elif 'id' in message:
             self.violation(f'an answer to no request: {line[:200]}')
 
@@ -250,13 +264,30 @@ class InSession(LineClient):
 class Exclusive(LineClient):
     kind, pool = 'mcp', 'tools'
     acts = ('echo', 'progress', 'ask')
+    process = None
 
     async def begin(self):
+        self.process = None
         done = self.ask('initialize', HELLO)
         done[1].act = 'echo'
         result = await self.answer_to(done)
+        if result is None:
+            return False
+        self.note_result(done, result)
         self.send(method='notifications/initialized')
-        return result is not None
+        return True
+
+    def note_result(self, asked, result):
+        if asked[1].act != 'ask':  # the answer to that is the reply
+            self.ledger.note_process(self, result['pid'])
+
+
+class Overflow(Exclusive):
+    """Its node has too few processes: the others are reached by links. At a, the clients that d
+    has sent may have less than their share of the processes."""
+
+    kind, pool = 'overflow', 'spill'
+    closes = 'another user or address is due its share'
 
 
 class Stateless(LineClient):
