@@ -153,7 +153,11 @@ TEST(nats_session_of_an_agent_ends_with_a_client_of_another_node)
     DELIVER(&broker, INBOX, said.there, "", .kind = LINK_ACK, .position = said.position,
             .received = letter.message.position + letter.message.payload.len, .limit = LINK_WINDOW);
     say_on_link(&said, LEFT("s"));
-    control_wait(control_connect(daemon), "sessions", "total", "0");
+    control = control_connect(daemon);
+    control_wait(control, "sessions", "total", "0");
+    expect_member(control_ask(control, "clients", NULL), "total", "1");
+    say_on_link(&said, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}\n");
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":");
 }
 
 static const struct {
