@@ -248,16 +248,45 @@ static uint64_t number_of(struct slice subject)
 
 /* --- serving --- */
 
-/* A client of an exclusive pool would wait while all workers are taken. */
-static bool has_room(const struct group *group)
+static size_t count_free(const struct group *group)
 {
+    size_t count = 0, i;
+
+    for (i = 0; i < group->count; i++) {
+        const struct peer *worker = group->workers[i];
+
+        count += worker->availability != PEER_FAILED && !worker->drained && !worker->is_passage &&
+                 list_empty(&worker->bindings);
+    }
+    return count;
+}
+
+/* Clients that are to get a free worker: those of links that have sent nothing yet, and others that
+ * wait. */
+static size_t count_coming(const struct stdio_bus *bus, const struct group *group)
+{
+    struct list_node *node, *following;
+    size_t count = 0;
+
+    list_each(&bus->clients.list, node, following) {
+        const struct peer *client = &client_at(node)->stream.endpoint.peer;
+
+        count += client->is_link && client->opened == group && list_empty(&client->bindings);
+    }
+    list_each(&group->waiting, node, following)
+        count += !list_entry(node, struct peer, hold)->is_link;
+    return count;
+}
+
+/* A client of an exclusive pool would wait while all workers are taken. */
+static bool has_room(const struct stdio_bus *bus, const struct group *group)
+{
+    size_t count;
+
     if (group->mode.clients != CLIENTS_EXCLUSIVE)
         return true;
-    for (size_t i = 0; i < group->count; i++) {
-        if (list_empty(&group->workers[i]->bindings) && !group->workers[i]->is_passage)
-            return true;
-    }
-    return false;
+    count = count_free(group);
+    return count > 0 && count > count_coming(bus, group);
 }
 
 static const char *refusal(const struct nats_hub *hub, const struct group *group,
@@ -269,7 +298,7 @@ static const char *refusal(const struct nats_hub *hub, const struct group *group
         return "the pool is not served any more";
     if (!shares_left_of_connections(&bus->router, bus->client_count, origins_find(bus, origin)))
         return "too many connections (max_connections)";
-    return has_room(group) ? NULL : "all workers of the pool are taken";
+    return has_room(bus, group) ? NULL : "all workers of the pool are taken";
 }
 
 /* A client like any other, confined to the pool. */

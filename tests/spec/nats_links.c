@@ -96,6 +96,13 @@ TEST_ROWS(nats_link_ends, COUNT(ends))
     broker_expect_letter(&broker, LINK_CLOSE, HERE, "the other end is gone");
 }
 
+static void decline_another(struct broker *broker)
+{
+    DELIVER(broker, "2", "stdio_bus.open.a", "back.8", .kind = LINK_OPEN,
+            .payload = slice_of_text(OTHER " 8 far"));
+    broker_expect_letter(broker, LINK_DECLINE, "back.8", "all workers of the pool are taken");
+}
+
 TEST(nats_link_is_declined_without_a_free_worker)
 {
     struct broker broker = {.port = 0};
@@ -105,12 +112,11 @@ TEST(nats_link_is_declined_without_a_free_worker)
     START(.config = CONFIG(",'clients':'exclusive','instances':1"));
     broker_begin(&broker);
     there = open_link(&broker);
+    decline_another(&broker); /* the worker is for the first link, which has sent nothing yet */
     DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
             .payload = slice_of_text(ECHO_LINE));
     broker_expect_letter(&broker, LINK_DATA, HERE, NULL);
-    DELIVER(&broker, "2", "stdio_bus.open.a", "back.8", .kind = LINK_OPEN,
-            .payload = slice_of_text(OTHER " 8 far"));
-    broker_expect_letter(&broker, LINK_DECLINE, "back.8", "all workers of the pool are taken");
+    decline_another(&broker);
     /* A request that was repeated on the way makes no other link. */
     DELIVER(&broker, "2", "stdio_bus.open.a", "back.7", .kind = LINK_OPEN,
             .payload = slice_of_text(OTHER " 7 far"));
