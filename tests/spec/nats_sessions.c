@@ -150,6 +150,7 @@ TEST(nats_session_of_an_agent_ends_with_a_client_of_another_node)
     daemon_upgrade(daemon);
     broker_begin(&broker);
     broker_expect_letter(&broker, LINK_RESUME, HERE, NULL);
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{");
     DELIVER(&broker, INBOX, said.there, "", .kind = LINK_ACK, .position = said.position,
             .received = letter.message.position + letter.message.payload.len, .limit = LINK_WINDOW);
     say_on_link(&said, LEFT("s"));
