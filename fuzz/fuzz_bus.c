@@ -11,7 +11,7 @@
  * exactly once and the loop comes to rest; the shutdown ends; no descriptor or memory is left. */
 #include "build_config.h"
 
-#include "bus/bus.h"
+#include "supervisor/bus.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -20,10 +20,10 @@
 #include "bus/clients.h"
 #include "bus/gate.h"
 #include "bus/listeners.h"
-#include "bus/pools.h"
-#include "bus/workers.h"
 #include "bus_ends.h"
 #include "process/pool.h"
+#include "supervisor/pools.h"
+#include "supervisor/workers.h"
 
 #define EVERYTHING ((size_t)1 << 20)
 #define DESCRIPTORS_MAX 256

@@ -7,7 +7,7 @@
  * 8 lets the bus run first. */
 #include "build_config.h"
 
-#include "bus/bus.h"
+#include "supervisor/bus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +17,14 @@
 
 #include "bus/gate.h"
 #include "bus/listeners.h"
-#include "bus/pools.h"
-#include "bus/workers.h"
 #include "bus_world.h"
 #include "control/clients.h"
 #include "control/request.h"
 #include "control/service.h"
 #include "process/worker.h"
 #include "reference_json.h"
+#include "supervisor/pools.h"
+#include "supervisor/workers.h"
 
 #define PEOPLE 4
 #define BYTES_MAX 20480 /* more than the longest line */

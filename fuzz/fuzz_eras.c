@@ -275,7 +275,7 @@ static void decide(struct run *run, struct actor *from)
     free(line);
 }
 
-/* As bus/probe.c does. */
+/* As supervisor/probe.c does. */
 static void send_probes(struct run *run)
 {
     for (unsigned i = 0; i < WORKERS; i++) {

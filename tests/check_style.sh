@@ -137,7 +137,7 @@ function check_c_line(line,   code) {
 }
 
 BEGIN {
-    modules = "main embed doctor cli share remote federation web page topics control reload upgrade monitor bus http process endpoint router transport config rmp nats json framing event base"
+    modules = "main embed doctor cli share remote federation web page topics control reload upgrade monitor supervisor bus http process endpoint router transport config rmp nats json framing event base"
     count = split(modules, names, " ")
     for (i = 1; i <= count; i++)
         rank[names[i]] = i

@@ -1,5 +1,5 @@
-/* struct stdio_bus: what the files of this folder work on. Callbacks note what has happened; the
- * after-hook of the event loop, in bus.c, acts on it. */
+/* struct stdio_bus: what the files of this folder and of supervisor/ work on. Callbacks note what
+ * has happened; the after-hook of the event loop, in supervisor/bus.c, acts on it. */
 #ifndef STDIO_BUS_BUS_STATE_H
 #define STDIO_BUS_BUS_STATE_H
 

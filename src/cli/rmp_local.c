@@ -14,12 +14,12 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
-#include "bus/bus.h"
 #include "bus/state.h"
 #include "cli/default_config.h"
 #include "cli/rmp_options.h"
 #include "event/signals.h"
 #include "process/pool.h"
+#include "supervisor/bus.h"
 #include "topics/service.h"
 
 enum { READ_END, WRITE_END };

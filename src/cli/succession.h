@@ -3,7 +3,7 @@
 #ifndef STDIO_BUS_CLI_SUCCESSION_H
 #define STDIO_BUS_CLI_SUCCESSION_H
 
-#include "bus/bus.h"
+#include "supervisor/bus.h"
 #include "upgrade/image.h"
 
 struct succession {

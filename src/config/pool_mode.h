@@ -18,7 +18,7 @@ enum pool_protocol { PROTOCOL_UNKNOWN, PROTOCOL_MCP, PROTOCOL_ACP, PROTOCOL_LSP 
  * a handshake. */
 enum pool_exit {
     EXIT_REPLACES, /* it gets a new process, and must know what to do */
-    EXIT_REPLAYS,  /* MCP: the same, after the handshake was repeated (bus/replay.h) */
+    EXIT_REPLAYS,  /* MCP: the same, after the handshake was repeated (supervisor/replay.h) */
     EXIT_CLOSES    /* it is closed */
 };
 
@@ -39,7 +39,7 @@ struct pool_mode {
     bool remembers;               /* sticky, MCP: clients get what the server has answered before
                                    * (router/remembered.h) */
     unsigned idle_stop_sec;       /* MCP: a process that is not called for so long sleeps
-                                   * (bus/sleep.h); 0: none does */
+                                   * (supervisor/sleep.h); 0: none does */
     unsigned spare;               /* exclusive: workers kept started and idle */
     unsigned busy_timeout_sec;    /* exclusive: a client waits this long for a worker */
     unsigned request_timeout_sec; /* 0: none */

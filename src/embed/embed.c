@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus/bus.h"
 #include "bus/visitor.h"
 #include "embed/embedded_worker.h"
 #include "embed/host.h"
 #include "embed/sigpipe.h"
 #include "process/pool.h"
+#include "supervisor/bus.h"
 
 static void act(void *state)
 {

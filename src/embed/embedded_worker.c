@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "bus/pools.h"
-#include "bus/workers.h"
 #include "embed/host.h"
+#include "supervisor/pools.h"
+#include "supervisor/workers.h"
 
 /* A pool that the configuration does not have. It stays when its workers are gone: clients may have
  * opened it. */

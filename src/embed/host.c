@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "bus/deliver.h"
-#include "bus/workers.h"
 #include "embed/sigpipe.h"
 #include "router/decision.h"
 #include "router/departure.h"
 #include "router/to_worker.h"
 #include "router/waiting.h"
+#include "supervisor/workers.h"
 #include "json/scanner.h"
 
 /* --- events --- */

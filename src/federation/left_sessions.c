@@ -4,8 +4,8 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/workers.h"
 #include "router/affinity.h"
+#include "supervisor/workers.h"
 #include "json/text.h"
 
 /* --- the asking node --- */

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "bus/deliver.h"
 #include "bus/origins.h"
-#include "bus/pools.h"
-#include "bus/workers.h"
 #include "federation/left_sessions.h"
 #include "federation/place_text.h"
 #include "federation/remotes.h"
 #include "router/waiting.h"
+#include "supervisor/pools.h"
+#include "supervisor/workers.h"
 
 #define ANSWER_MS 3000  /* a node that has the session, and is silent for so long */
 #define KNOWN_MS 1000   /* what was answered holds for so long */

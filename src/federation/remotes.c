@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus/pools.h"
-#include "bus/workers.h"
 #include "router/waiting.h"
+#include "supervisor/pools.h"
+#include "supervisor/workers.h"
 
 /* --- pools of other nodes --- */
 

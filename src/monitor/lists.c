@@ -5,10 +5,10 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/service.h"
-#include "bus/workers.h"
 #include "monitor/rows.h"
 #include "process/pool.h"
 #include "router/affinity.h"
+#include "supervisor/workers.h"
 #include "json/text.h"
 
 /* A list that is being written. */

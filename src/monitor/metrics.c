@@ -12,8 +12,8 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/service.h"
-#include "bus/workers.h"
 #include "process/pool.h"
+#include "supervisor/workers.h"
 #include "transport/memory.h"
 
 /* --- what is measured --- */

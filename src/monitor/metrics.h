@@ -3,9 +3,9 @@
 #define STDIO_BUS_MONITOR_METRICS_H
 
 #include "bus/state.h"
-#include "bus/workers.h"
 #include "endpoint/endpoint.h"
 #include "router/outcomes.h"
+#include "supervisor/workers.h"
 #include "transport/connection_state.h"
 #include "json/text.h"
 

@@ -6,8 +6,8 @@
 
 #include "bus/listeners.h"
 #include "bus/service.h"
-#include "bus/workers.h"
 #include "process/pool.h"
+#include "supervisor/workers.h"
 #include "transport/memory.h"
 #include "json/text.h"
 

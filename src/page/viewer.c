@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/siphash.h"
 #include "base/terminal.h"
-#include "bus/bus.h"
 #include "bus/listeners.h"
+#include "supervisor/bus.h"
 
 #define SECRET_BYTES 16
 #define PATH_SIZE (2 * SECRET_BYTES + 3) /* with two slashes and a NUL */

@@ -36,9 +36,9 @@ struct pool {
     enum pool_fate fate;
     bool is_held;          /* its owner's (reload/pools.h): a client may refer to it */
     struct pool_past past; /* the same: of workers that are gone */
-    char failure_text[POOL_FAILURE_MAX]; /* the same (bus/early_exit.h): of group.failure, */
+    char failure_text[POOL_FAILURE_MAX]; /* the same (supervisor/early_exit.h): of group.failure, */
     char *failure_data;                  /* which is freed with the pool */
-    bool halted;        /* a user has stopped it (bus/halt.h), and no new client has come since */
+    bool halted;        /* a user has stopped it (supervisor/halt.h); no client has come since */
     bool seen_protocol; /* a worker speaks one that the configuration does not name */
 };
 

@@ -46,7 +46,7 @@ enum worker_renewal {
     RENEWAL_LEAVES    /* the same, and the worker with it */
 };
 
-/* What a user has asked for (bus/halt.h). */
+/* What a user has asked for (supervisor/halt.h). */
 enum worker_halt {
     HALT_NONE,
     HALT_RESTART, /* the next process is started when this one has ended */
@@ -92,24 +92,24 @@ struct worker {
     enum worker_after_end after_end;
     struct restart_policy restart;
     struct timer deadline;
-    struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
+    struct timer replay, probe; /* its owner's (supervisor/replay.h, supervisor/probe.h) */
     bool probe_sent;            /* the same */
-    struct timer idle;          /* its owner's (bus/sleep.h): at the next look at it */
+    struct timer idle;          /* its owner's (supervisor/sleep.h): at the next look at it */
     uint64_t idle_frames;       /* messages that had passed at the last look, */
     int64_t idle_since_ms;      /* since when none has passed, */
     uint64_t sleeps;            /* and how often it fell asleep */
-    enum worker_halt halt;      /* its owner's (bus/halt.h), while its process is to end: */
+    enum worker_halt halt;      /* its owner's (supervisor/halt.h), while its process is to end: */
     struct timer halting;       /* the next look at it, */
     int64_t halt_until_ms;      /* and until when requests in flight are waited for */
-    bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
-    /* Its owner's (bus/workers.h): processes that ran, that ended unasked, what they carried: */
+    bool refused;               /* its owner's (supervisor/first_answer.h): by the daemon dialled */
+    /* Its owner's (supervisor/workers.h): processes that ran, ended unasked, what they carried */
     uint64_t starts, restarts;
     struct traffic carried;
     bool restart_asked;
     enum worker_renewal renewal; /* its owner's, with the next (reload/renewals.h) */
     struct list_node renewing;   /* of the reload service */
     unsigned generation;         /* of the reload that added it; 0: of the start */
-    struct peer_origin *blamed;  /* its owner's (bus/crashes.h): a reference, or NULL */
+    struct peer_origin *blamed;  /* its owner's (supervisor/crashes.h): a reference, or NULL */
 };
 
 #endif

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "bus/pools.h"
-#include "bus/sleep.h"
-#include "bus/workers.h"
 #include "config/config.h"
 #include "reload/pool_holders.h"
 #include "reload/renewals.h"
 #include "router/departure.h"
 #include "router/waiting.h"
+#include "supervisor/pools.h"
+#include "supervisor/sleep.h"
+#include "supervisor/workers.h"
 
 static const struct pool_config *config_named(const struct config *config, struct slice id)
 {

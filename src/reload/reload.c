@@ -6,19 +6,19 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "bus/bus.h"
 #include "bus/client_limits.h"
 #include "bus/clients.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/reports.h"
 #include "bus/service.h"
-#include "bus/workers.h"
 #include "config/config.h"
 #include "config/setup.h"
 #include "reload/listeners.h"
 #include "reload/pools.h"
 #include "reload/renewals.h"
+#include "supervisor/bus.h"
+#include "supervisor/workers.h"
 
 #define NOT_LISTENING "a listener could not be opened: the log has the reason"
 

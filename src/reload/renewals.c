@@ -4,11 +4,11 @@
 
 #include "bus/clients.h"
 #include "bus/listeners.h"
-#include "bus/pools.h"
-#include "bus/replay.h"
 #include "bus/service.h"
 #include "reload/pool_holders.h"
 #include "router/waiting.h"
+#include "supervisor/pools.h"
+#include "supervisor/replay.h"
 
 /* A new process that exits at once takes no place: for so long the older ones continue beside
  * it. */

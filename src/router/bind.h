@@ -9,7 +9,7 @@
 struct peer *bind_to_worker(struct decision *decision, struct group *pool);
 
 /* Clients of one origin whose processes have crashed wait before they get another one of that
- * exclusive pool. The owner (bus/crashes.h) says for how long. */
+ * exclusive pool. The owner (supervisor/crashes.h) says for how long. */
 
 struct penalty {
     struct list_node link; /* group->penalties */

@@ -38,8 +38,8 @@ struct peer *eras_least_busy(const struct group *group);
 
 /* A worker gets its first client, or one more: it is of the client's group now. While it is not
  * known whether the server serves the stateless era, a stateless worker is `probed` before it takes
- * messages: the daemon sends a server/discover of its own (bus/probe.h), and its clients wait. That
- * alone decides, so that no client can make others believe anything of the server. */
+ * messages: the daemon sends a server/discover of its own (supervisor/probe.h), and its clients
+ * wait. That alone decides, so that no client can make others believe anything of the server. */
 void eras_join_worker(struct group *group, struct peer *worker);
 
 /* The answer has come. Returns whether the worker takes messages now. If not, the clients of the

@@ -18,7 +18,7 @@ struct remembered;
 enum era_support { ERA_SERVED, ERA_UNKNOWN, ERA_REFUSED };
 
 /* What is known of a pool whose processes end before they have sent anything. Its owner fills it
- * (bus/early_exit.h). */
+ * (supervisor/early_exit.h). */
 
 #define START_FAILURE_ATTEMPTS 2 /* for a client whose message reaches no process */
 

@@ -1,6 +1,6 @@
 /* MCP: the messages that began the conversation with a process. The next process of its clients
- * gets them again (bus/replay.h). Where clients share the process, what they have in common too
- * (router/one_handshake.h). */
+ * gets them again (supervisor/replay.h). Where clients share the process, what they have in common
+ * too (router/one_handshake.h). */
 #ifndef STDIO_BUS_ROUTER_HANDSHAKE_H
 #define STDIO_BUS_ROUTER_HANDSHAKE_H
 

@@ -22,7 +22,7 @@ enum peer_availability {
     PEER_READY     /* takes messages */
 };
 
-/* Whether a worker's process was ended because no message needed it (bus/sleep.h). */
+/* Whether a worker's process was ended because no message needed it (supervisor/sleep.h). */
 enum peer_rest {
     PEER_AWAKE,
     PEER_ASLEEP, /* its clients stay */
@@ -122,7 +122,7 @@ struct peer {
     bool probed;          /* a worker: the daemon asks which era it serves (router/eras.h) */
     bool is_link;         /* a worker: of another machine; its end says nothing of its server. A
                             * client: the same; it gets no worker of a third one */
-    bool is_passage;      /* a worker: its owner's (bus/pools.h), beside those of the configuration.
+    bool is_passage;      /* a worker: its owner's (supervisor/pools.h), beside the configured ones.
                             * It is for its sessions, or for one client, and leaves with them */
     bool client_left;     /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;      /* requests that were abandoned and not answered: they may still run */

@@ -12,15 +12,15 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "bus/bus.h"
-#include "bus/halt.h"
-#include "bus/sleep.h"
 #include "bus/state.h"
 #include "event/signals.h"
 #include "share/directory.h"
 #include "share/greeting.h"
 #include "share/memory.h"
 #include "share/watch.h"
+#include "supervisor/bus.h"
+#include "supervisor/halt.h"
+#include "supervisor/sleep.h"
 
 #define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is cut to nothing */
 

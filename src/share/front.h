@@ -5,7 +5,7 @@
 #ifndef STDIO_BUS_SHARE_FRONT_H
 #define STDIO_BUS_SHARE_FRONT_H
 
-#include "bus/bus.h"
+#include "supervisor/bus.h"
 
 struct front {
     const struct dialer *dialer;

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bus/bus.h"
-#include "bus/halt.h"
 #include "bus/state.h"
-#include "bus/workers.h"
 #include "process/pool.h"
 #include "share/identity.h"
+#include "supervisor/bus.h"
+#include "supervisor/halt.h"
+#include "supervisor/workers.h"
 #include "json/string.h"
 
 #define DIFFERENCE_MAX 1024

@@ -1,7 +1,7 @@
 /* The first lines of a connection to a shared daemon: the client sends the identity of the server
  * that it wants, the daemon compares it with its own. Or the client asks what is shared here, or
- * for a stop or a restart of the server (bus/halt.h), or has what it has answered forgotten: the
- * reply is the status of before. */
+ * for a stop or a restart of the server (supervisor/halt.h), or has what it has answered forgotten:
+ * the reply is the status of before. */
 #ifndef STDIO_BUS_SHARE_GREETING_H
 #define STDIO_BUS_SHARE_GREETING_H
 

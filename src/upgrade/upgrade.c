@@ -13,11 +13,11 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
-#include "bus/bus.h"
 #include "bus/reports.h"
 #include "bus/service.h"
 #include "config/setup.h"
 #include "event/signals.h"
+#include "supervisor/bus.h"
 #include "upgrade/check.h"
 #include "upgrade/state.h"
 

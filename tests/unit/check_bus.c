@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/bus.h"
+#include "supervisor/bus.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

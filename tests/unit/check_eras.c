@@ -36,7 +36,7 @@ static void end_process(struct peer *worker)
     departure_worker(&router, worker, note_unanswered, NULL);
 }
 
-/* As bus/probe.c does. */
+/* As supervisor/probe.c does. */
 static void answer_probe(struct peer *worker, const char *text)
 {
     char line[200];

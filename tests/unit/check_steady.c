@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "bus/bus.h"
 #include "client.h"
 #include "deadline.h"
 #include "event/event_loop.h"
 #include "frames.h"
 #include "suite.h"
+#include "supervisor/bus.h"
 #include "turns.h"
 
 enum cost { ALLOCATIONS, INTERESTS, CLOCKS, TIMERS, LOG_LINES, COSTS };

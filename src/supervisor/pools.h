@@ -1,6 +1,6 @@
 /* The pools of the bus: workers come and go with them. */
-#ifndef STDIO_BUS_BUS_POOLS_H
-#define STDIO_BUS_BUS_POOLS_H
+#ifndef STDIO_BUS_SUPERVISOR_POOLS_H
+#define STDIO_BUS_SUPERVISOR_POOLS_H
 
 #include "bus/state.h"
 #include "process/pool.h"

@@ -1,8 +1,8 @@
 /* Processes that a user ends, of all pools: once what is in flight is answered, at most HALT_MS
  * later. Until then they get nothing new: messages wait for the next process, to which the
- * handshake is repeated (bus/replay.h). */
-#ifndef STDIO_BUS_BUS_HALT_H
-#define STDIO_BUS_BUS_HALT_H
+ * handshake is repeated (supervisor/replay.h). */
+#ifndef STDIO_BUS_SUPERVISOR_HALT_H
+#define STDIO_BUS_SUPERVISOR_HALT_H
 
 #include "bus/state.h"
 #include "process/worker.h"
@@ -11,7 +11,7 @@
 
 /* Ends the processes. HALT_RESTART: the next ones are started at once, unless no client needs one;
  * what has failed or waits for its restart is started now. HALT_REST: they are asleep until a
- * message needs them, as bus/sleep.h has it. Returns how many processes there are. */
+ * message needs them, as supervisor/sleep.h has it. Returns how many processes there are. */
 size_t halt_processes(struct stdio_bus *bus, enum worker_halt halt);
 
 /* timer_fn: looks whether the worker's process can be ended. */

@@ -1,7 +1,7 @@
 /* Processes that end before they have sent a message: a server that cannot start. Their clients are
  * told why, and their pool keeps no process ready before one has answered. */
-#ifndef STDIO_BUS_BUS_EARLY_EXIT_H
-#define STDIO_BUS_BUS_EARLY_EXIT_H
+#ifndef STDIO_BUS_SUPERVISOR_EARLY_EXIT_H
+#define STDIO_BUS_SUPERVISOR_EARLY_EXIT_H
 
 #include "process/worker.h"
 

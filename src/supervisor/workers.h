@@ -1,6 +1,6 @@
 /* The workers of all pools (spec 3.3, 5, 7.1). */
-#ifndef STDIO_BUS_BUS_WORKERS_H
-#define STDIO_BUS_BUS_WORKERS_H
+#ifndef STDIO_BUS_SUPERVISOR_WORKERS_H
+#define STDIO_BUS_SUPERVISOR_WORKERS_H
 
 #include "bus/state.h"
 #include "process/worker.h"
@@ -8,9 +8,9 @@
 /* What reads the output of a process. */
 enum workers_handler {
     WORKERS_MESSAGES, /* delivers it */
-    WORKERS_NEW,      /* the first answer matters (bus/first_answer.h) */
-    WORKERS_REPLAY,   /* bus/replay.h */
-    WORKERS_PROBE,    /* bus/probe.h */
+    WORKERS_NEW,      /* the first answer matters (supervisor/first_answer.h) */
+    WORKERS_REPLAY,   /* supervisor/replay.h */
+    WORKERS_PROBE,    /* supervisor/probe.h */
     WORKERS_HANDLERS
 };
 

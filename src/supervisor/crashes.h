@@ -3,8 +3,8 @@
  * crash their process and go. The same delay, growing from crash to crash, is therefore its
  * origin's too: for so long no client of that user or address gets another process of the pool.
  * Clients of others do not wait. */
-#ifndef STDIO_BUS_BUS_CRASHES_H
-#define STDIO_BUS_BUS_CRASHES_H
+#ifndef STDIO_BUS_SUPERVISOR_CRASHES_H
+#define STDIO_BUS_SUPERVISOR_CRASHES_H
 
 #include "process/pool.h"
 

@@ -4,8 +4,8 @@
  * answers. The client's messages wait until then: to the router the worker is still away.
  *
  * Where that cannot be done, or is not wanted, the client is closed. */
-#ifndef STDIO_BUS_BUS_REPLAY_H
-#define STDIO_BUS_BUS_REPLAY_H
+#ifndef STDIO_BUS_SUPERVISOR_REPLAY_H
+#define STDIO_BUS_SUPERVISOR_REPLAY_H
 
 #include "process/worker.h"
 #include "json/message.h"

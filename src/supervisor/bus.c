@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/bus.h"
+#include "supervisor/bus.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,15 +19,15 @@
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
-#include "bus/pools.h"
-#include "bus/preempt.h"
 #include "bus/service.h"
 #include "bus/slow_clients.h"
 #include "bus/state.h"
 #include "bus/token_reload.h"
-#include "bus/workers.h"
 #include "config/setup.h"
 #include "router/waiting.h"
+#include "supervisor/pools.h"
+#include "supervisor/preempt.h"
+#include "supervisor/workers.h"
 
 #define KILL_WAIT_MS 3000 /* between SIGKILL and giving up on a process that the kernel holds */
 

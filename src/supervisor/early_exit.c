@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/early_exit.h"
+#include "supervisor/early_exit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/probe.h"
+#include "supervisor/probe.h"
 
 #include "base/error.h"
 #include "bus/deliver.h"

@@ -1,8 +1,8 @@
 /* Sleep: the process of a worker that is not called for idle_stop_sec is ended in order. Its
  * clients stay; the next message for it wakes it (waiting_call, pool_supply), and the handshake is
- * repeated (bus/replay.h). */
-#ifndef STDIO_BUS_BUS_SLEEP_H
-#define STDIO_BUS_BUS_SLEEP_H
+ * repeated (supervisor/replay.h). */
+#ifndef STDIO_BUS_SUPERVISOR_SLEEP_H
+#define STDIO_BUS_SUPERVISOR_SLEEP_H
 
 #include "process/worker.h"
 

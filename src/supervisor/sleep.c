@@ -1,12 +1,12 @@
 #include "build_config.h"
 
-#include "bus/sleep.h"
+#include "supervisor/sleep.h"
 
-#include "bus/replay.h"
 #include "bus/state.h"
 #include "process/pool.h"
 #include "router/eras.h"
 #include "router/waiting.h"
+#include "supervisor/replay.h"
 
 #define LOOKS 4 /* in idle_stop_sec */
 

@@ -1,28 +1,28 @@
 #include "build_config.h"
 
-#include "bus/workers.h"
+#include "supervisor/workers.h"
 
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
-#include "bus/crashes.h"
 #include "bus/deliver.h"
-#include "bus/early_exit.h"
-#include "bus/first_answer.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/origins.h"
-#include "bus/probe.h"
-#include "bus/replay.h"
 #include "bus/reports.h"
 #include "bus/service.h"
-#include "bus/sleep.h"
 #include "process/pool.h"
 #include "router/departure.h"
 #include "router/shares.h"
 #include "router/waiting.h"
+#include "supervisor/crashes.h"
+#include "supervisor/early_exit.h"
+#include "supervisor/first_answer.h"
+#include "supervisor/probe.h"
+#include "supervisor/replay.h"
+#include "supervisor/sleep.h"
 
 const char *const workers_state_names[WORKER_FAILED + 1] = {
     [WORKER_STARTING] = "starting", [WORKER_RUNNING] = "running", [WORKER_STOPPING] = "stopping",

@@ -1,11 +1,11 @@
 #include "build_config.h"
 
-#include "bus/halt.h"
+#include "supervisor/halt.h"
 
-#include "bus/replay.h"
-#include "bus/workers.h"
 #include "process/pool.h"
 #include "router/waiting.h"
+#include "supervisor/replay.h"
+#include "supervisor/workers.h"
 
 #define LOOK_MS 10 /* between two looks */
 

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/replay.h"
+#include "supervisor/replay.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* MCP: the daemon asks the first stateless process of a pool which era its server serves, with a
  * server/discover of its own, and swallows the answer. Clients of that era wait until then: to the
  * router the worker is away (router/eras.h). */
-#ifndef STDIO_BUS_BUS_PROBE_H
-#define STDIO_BUS_BUS_PROBE_H
+#ifndef STDIO_BUS_SUPERVISOR_PROBE_H
+#define STDIO_BUS_SUPERVISOR_PROBE_H
 
 #include "bus/state.h"
 #include "process/worker.h"

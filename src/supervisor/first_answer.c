@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/first_answer.h"
+#include "supervisor/first_answer.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The bus: owns everything, wires the modules, and runs. All state hangs off struct stdio_bus, so
  * two of them can live in one process. */
-#ifndef STDIO_BUS_BUS_BUS_H
-#define STDIO_BUS_BUS_BUS_H
+#ifndef STDIO_BUS_SUPERVISOR_BUS_H
+#define STDIO_BUS_SUPERVISOR_BUS_H
 
 #include "bus/options.h"
 

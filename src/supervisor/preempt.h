@@ -1,6 +1,6 @@
 /* Fair shares of the processes of exclusive pools, whose number is fixed (router/shares.h). */
-#ifndef STDIO_BUS_BUS_PREEMPT_H
-#define STDIO_BUS_BUS_PREEMPT_H
+#ifndef STDIO_BUS_SUPERVISOR_PREEMPT_H
+#define STDIO_BUS_SUPERVISOR_PREEMPT_H
 
 #include "bus/state.h"
 

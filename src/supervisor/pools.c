@@ -1,21 +1,21 @@
 #include "build_config.h"
 
-#include "bus/pools.h"
+#include "supervisor/pools.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "bus/crashes.h"
 #include "bus/deliver.h"
-#include "bus/halt.h"
-#include "bus/probe.h"
-#include "bus/replay.h"
 #include "bus/service.h"
-#include "bus/sleep.h"
-#include "bus/workers.h"
 #include "router/departure.h"
 #include "router/waiting.h"
+#include "supervisor/crashes.h"
+#include "supervisor/halt.h"
+#include "supervisor/probe.h"
+#include "supervisor/replay.h"
+#include "supervisor/sleep.h"
+#include "supervisor/workers.h"
 
 /* NULL: the workers are programs, or errno says why there is none. */
 static const struct dialer *dialer_of(struct stdio_bus *bus, const struct pool_config *config)

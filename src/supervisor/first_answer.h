@@ -1,8 +1,8 @@
 /* The first answer of a worker. In a pool without a protocol it shows an MCP server or an ACP
  * agent, whose messages get lost there. From a daemon that was dialled it may be the reason for
  * which that refuses the connection. */
-#ifndef STDIO_BUS_BUS_FIRST_ANSWER_H
-#define STDIO_BUS_BUS_FIRST_ANSWER_H
+#ifndef STDIO_BUS_SUPERVISOR_FIRST_ANSWER_H
+#define STDIO_BUS_SUPERVISOR_FIRST_ANSWER_H
 
 #include "config/pool_mode.h"
 #include "process/worker.h"

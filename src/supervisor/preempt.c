@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/preempt.h"
+#include "supervisor/preempt.h"
 
 #include "bus/clients.h"
 #include "bus/deliver.h"

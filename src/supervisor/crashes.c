@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/crashes.h"
+#include "supervisor/crashes.h"
 
 #include <stdlib.h>
 
