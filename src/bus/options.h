@@ -12,7 +12,7 @@
 #include "framing/framing.h"
 #include "process/process.h"
 
-#define SERVICES_MAX 8
+#define SERVICES_MAX 16
 
 struct figures_source;
 struct notify;
