@@ -123,8 +123,7 @@ struct nats_hub {
     struct nats_places places;
     struct nats_tally tallies[TALLIES_MAX + 1]; /* the last one is that of the other names */
     size_t tally_count;
-    struct nats_metrics metrics; /* as they were measured last, */
-    int64_t measured_ms;         /* then, while there were links */
+    struct nats_metrics metrics; /* as they were measured last */
 };
 
 #endif

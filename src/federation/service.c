@@ -162,17 +162,6 @@ static const struct metric metrics[] = {
     {.name = NULL},
 };
 
-/* The next metrics have the round trips. Both parts of the metrics are measured in one round. */
-static void ask_nodes(struct nats_hub *hub)
-{
-    int64_t now_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
-
-    if (now_ms == hub->measured_ms || list_empty(&hub->links.nodes))
-        return;
-    hub->measured_ms = now_ms;
-    presence_ask(hub);
-}
-
 static const void *measure(void *state)
 {
     struct nats_hub *hub = state;
@@ -191,7 +180,8 @@ static const void *measure(void *state)
                                          hub->places.counters,
                                          hub->places.here_count};
     node_metrics_measure(hub);
-    ask_nodes(hub);
+    if (!list_empty(&hub->links.nodes))
+        presence_ask(hub); /* the next metrics have the round trips */
     return &hub->metrics;
 }
 

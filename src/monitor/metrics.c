@@ -198,6 +198,17 @@ static void read_process(const struct stdio_bus *bus, struct metrics *metrics)
         metrics->cpu_us = microseconds(resources.ru_utime) + microseconds(resources.ru_stime);
 }
 
+static void read_services(const struct stdio_bus *bus, struct metrics *metrics)
+{
+    for (size_t i = 0; i < bus->service_count; i++) {
+        const struct service *service = bus->options.services[i];
+        void *state = bus->services[i];
+
+        metrics->services[i] = state != NULL && service->measure != NULL ? service->measure(state)
+                                                                         : state;
+    }
+}
+
 void metrics_of_bus(struct stdio_bus *bus, struct json_text *to)
 {
     struct metrics_pool *pools = calloc(list_count(&bus->pools) + 1, sizeof *pools);
@@ -211,6 +222,7 @@ void metrics_of_bus(struct stdio_bus *bus, struct json_text *to)
     read_clients(bus, &metrics);
     read_tables(bus, &metrics);
     read_process(bus, &metrics);
+    read_services(bus, &metrics);
     metrics_write(to, &metrics);
     free(pools);
 }
@@ -380,30 +392,28 @@ static void write_durations(struct json_text *to, const void *values)
 }
 
 /* The metrics of services: those that are always there, or the others. */
-static void write_services(struct json_text *to, const struct stdio_bus *bus, bool always)
+static void write_services(struct json_text *to, const struct metrics *metrics, bool always)
 {
+    const struct stdio_bus *bus = metrics->bus;
+
     for (size_t i = 0; i < bus->service_count; i++) {
-        const struct service *service = bus->options.services[i];
-        void *state = bus->services[i];
-        const void *values = state != NULL && service->measure != NULL ? service->measure(state)
-                                                                       : state;
-        const struct metric *at = service->metrics;
+        const struct metric *at = bus->options.services[i]->metrics;
 
         for (; at != NULL && at->name != NULL; at++) {
-            if (at->always == always && (always || state != NULL))
-                write_metric(to, at, values);
+            if (at->always == always && (always || bus->services[i] != NULL))
+                write_metric(to, at, metrics->services[i]);
         }
     }
 }
 
 static void write_always(struct json_text *to, const void *values)
 {
-    write_services(to, ((const struct metrics *)values)->bus, true);
+    write_services(to, values, true);
 }
 
 static void write_others(struct json_text *to, const void *values)
 {
-    write_services(to, ((const struct metrics *)values)->bus, false);
+    write_services(to, values, false);
 }
 
 /* --- all metrics, in their order --- */

@@ -47,7 +47,8 @@ struct metrics_pool {
 };
 
 struct metrics {
-    const struct stdio_bus *bus; /* whose services add their metrics */
+    const struct stdio_bus *bus;        /* whose services add their metrics, */
+    const void *services[SERVICES_MAX]; /* with these values */
     const struct metrics_pool *pools;
     size_t pool_count;
     uint64_t messages[2], bytes[2]; /* of all clients, ever, by direction */

@@ -34,7 +34,7 @@ static struct metrics some_metrics(void)
     pools[0].id = slice_of("a", 1);
     pools[1].id = slice_of("b\"\\\n", 4);
     bus.services[0] = &values;
-    return (struct metrics){.bus = &bus, .pools = pools, .pool_count = 2};
+    return (struct metrics){.bus = &bus, .services = {&values}, .pools = pools, .pool_count = 2};
 }
 
 static const char *write_text(const struct metrics *metrics)
@@ -64,6 +64,7 @@ TEST(service_without_a_state_has_the_metrics_that_are_always_there)
                       "toy_drops_total{reason=\"early\"} 7\n");
     expect_word(text, "# HELP toy_now Now.\n# TYPE toy_now gauge\ntoy_now 3\n");
     bus.services[0] = NULL;
+    metrics.services[0] = NULL;
     text = write_text(&metrics);
     expect_word(text, "\ntoy_now 0\n");
     ck_assert_ptr_null(strstr(text, "toy_drops_total"));
