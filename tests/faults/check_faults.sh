@@ -17,7 +17,8 @@ faults=$SOURCE_DIR/tests/faults
 FAULTY_BUS=$BUILD_DIR/tests/faults/faulty_bus
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 FAULTS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/faults.XXXXXX") || exit 99
-export FAULTY_BUS FAULTS_DIR
+TMPDIR=$FAULTS_DIR # a file whose unlink was failed stays behind
+export FAULTY_BUS FAULTS_DIR TMPDIR
 trap 'rm -rf "$FAULTS_DIR"' EXIT
 trap 'exit 1' HUP INT TERM
 status=0
