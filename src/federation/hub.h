@@ -48,6 +48,7 @@ struct nats_node {
     char name[NATS_NODE_NAME_MAX + 1];
     struct list links;        /* struct nats_link; never empty for long */
     int64_t heard_ms;         /* when it has sent something last */
+    bool is_awaited;          /* since a new connection to NATS: heard_ms is later than that */
     struct nats_tally *tally; /* of its name, in hub->tallies */
 };
 

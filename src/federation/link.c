@@ -295,7 +295,7 @@ void link_came(struct nats_link *link, const struct link_message *message)
 {
     enum link_verdict verdict = link_stream_take(&link->stream, message);
 
-    link->node->heard_ms = now_ms(link);
+    nodes_note_life(link->hub, link->node);
     link->node->tally->received += message->payload.len;
     if (verdict == LINK_IMPOSSIBLE) {
         link->hub->links.counters.broken++;
@@ -442,7 +442,7 @@ void link_join(struct nats_link *link, struct nats_node *node, uint64_t peer_num
     link->node = node;
     link->peer_number = peer_number;
     link->mark = link_mark(link->hub->links.id, link->number) + link_mark(node->id, peer_number);
-    node->heard_ms = now_ms(link);
+    nodes_note_life(link->hub, node);
     list_append(&node->links, &link->in_node);
     nodes_start_tick(link->hub);
     go_on(link);

@@ -95,16 +95,16 @@ static struct nats_hub *hub_of(struct broker_watcher *watcher)
     return list_entry(watcher, struct nats_hub, links.watcher);
 }
 
-/* The other nodes may need a while for their next connection. */
 static void connected(struct broker_watcher *watcher)
 {
     struct nats_hub *hub = hub_of(watcher);
-    int64_t now = stdio_bus_event_loop_now_ms(hub->bus->loop);
+    int64_t lost_ms = hub->links.lost_ms, now = stdio_bus_event_loop_now_ms(hub->bus->loop);
     struct list_node *node, *following;
 
     hub->links.lost_ms = 0;
     list_each(&hub->links.nodes, node, following)
-        list_entry(node, struct nats_node, link)->heard_ms = now + NODES_AGAIN_MS - NODES_SILENT_MS;
+        nodes_await(hub, list_entry(node, struct nats_node, link),
+                    lost_ms != 0 ? now - lost_ms : 0);
     list_each(&hub->links.all, node, following) {
         struct nats_link *link = list_entry(node, struct nats_link, in_all);
 

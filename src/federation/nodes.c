@@ -127,9 +127,27 @@ struct nats_node *nodes_get(struct nats_hub *hub, const struct node_address *add
     memcpy(node->name, address->name, sizeof node->name);
     list_init(&node->links);
     node->tally = tallies_get(hub, node->name);
-    node->heard_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+    nodes_note_life(hub, node);
     list_append(&hub->links.nodes, &node->link);
     return node;
+}
+
+void nodes_note_life(const struct nats_hub *hub, struct nats_node *node)
+{
+    node->heard_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+    node->is_awaited = false;
+}
+
+/* It may need a while for its own next connection; not once more with each further one of this
+ * node. */
+void nodes_await(const struct nats_hub *hub, struct nats_node *node, int64_t away_ms)
+{
+    if (node->is_awaited)
+        node->heard_ms += away_ms;
+    else
+        node->heard_ms = stdio_bus_event_loop_now_ms(hub->bus->loop) + NODES_AGAIN_MS -
+                         NODES_SILENT_MS;
+    node->is_awaited = true;
 }
 
 void nodes_start_tick(struct nats_hub *hub)
@@ -163,7 +181,7 @@ struct nats_node *nodes_heard(struct nats_hub *hub, const struct link_message *m
     if (message->kind == LINK_GONE)
         return node;
     if (node != NULL)
-        node->heard_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
+        nodes_note_life(hub, node);
     else
         node_tell(hub, id, 0, LINK_GONE, slice_of_text(hub->links.id));
     return NULL;

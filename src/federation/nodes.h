@@ -48,6 +48,12 @@ struct nats_node *nodes_get(struct nats_hub *hub, const struct node_address *add
 /* The node, or NULL. */
 struct nats_node *nodes_find(const struct nats_hub *hub, const char *id);
 
+/* It has sent something. */
+void nodes_note_life(const struct nats_hub *hub, struct nats_node *node);
+
+/* There is a new connection to NATS, after `away_ms` without one. */
+void nodes_await(const struct nats_hub *hub, struct nats_node *node, int64_t away_ms);
+
 /* From now on links and nodes are looked at each second, while there is one. */
 void nodes_start_tick(struct nats_hub *hub);
 

@@ -257,6 +257,29 @@ TEST(nats_node_is_silent)
     daemon_wait_log(daemon, "disconnected: ");
 }
 
+/* After a new connection it may be on its way for 12 s, which further ones do not prolong. */
+TEST(nats_node_is_silent_after_new_connections)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    int64_t begin;
+
+    broker_listen(&broker);
+    daemon = START(.config = CONFIG(""));
+    broker_begin(&broker);
+    open_link(&broker);
+    client_abort(broker.link);
+    broker_begin(&broker);
+    begin = now_ms();
+    while (now_ms() < begin + 6000)
+        client_line(broker.link); /* signs of life are among them */
+    client_abort(broker.link);
+    broker_begin(&broker);
+    daemon_wait_log(daemon, "node far is gone: 1 link lost");
+    ck_assert_int_lt(now_ms(), begin + 16000);
+    daemon_wait_log(daemon, "disconnected: ");
+}
+
 /* --- the daemon asks --- */
 
 TEST(nats_remote_pool_answers)
