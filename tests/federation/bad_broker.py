@@ -50,6 +50,7 @@ class Peer:
         self.broker, self.reader, self.writer = broker, reader, writer
         self.subscriptions = {}  # by sid: subject and queue
         self.late = {}  # by subject: messages that wait for one that is delayed
+        self.gets_own = True  # messages
 
     def say(self, data):
         if not self.writer.is_closing():
@@ -65,7 +66,9 @@ class Peer:
     async def obey(self, line):
         words = line.split()
         verb = words[0].upper()
-        if verb == b'PING':
+        if verb == b'CONNECT':
+            self.gets_own = json.loads(line[len(verb):]).get('echo', True)
+        elif verb == b'PING':
             self.say(b'PONG\r\n')
         elif verb == b'SUB':
             self.subscriptions[words[-1]] = words[1], words[2] if len(words) == 4 else None
@@ -76,7 +79,7 @@ class Peer:
             payload = await self.read_payload(int(words[-1]))
             head = int(words[-2]) if sizes == 2 else 0
             reply = words[2] if len(words) == 3 + sizes else None
-            self.broker.route(Message(words[1], reply, payload[:head], payload[head:]))
+            self.broker.route(Message(words[1], reply, payload[:head], payload[head:]), self)
 
     async def live(self):
         self.say(b'INFO ' + json.dumps(INFO).encode() + b'\r\n')
@@ -126,9 +129,11 @@ class Broker:
         self.peers.append(peer)
         await peer.live()
 
-    def route(self, message):
+    def route(self, message, sender=None):
         queues, receivers = {}, []
         for peer in self.peers:
+            if peer is sender and not peer.gets_own:
+                continue
             for sid, (subject, queue) in peer.subscriptions.items():
                 if fits(subject, message.subject):
                     receivers += [(peer, sid)] if queue is None else []

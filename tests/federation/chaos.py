@@ -10,8 +10,8 @@ all is well again, clients are served within 5 s. A pool that overflows has no m
 processes, and a process of a client alone is of no other. Prints what happened, and each violation.
 
 With --bad N one server of bad_broker.py takes the place of both, and makes N misdeeds in 1000
-messages; nothing else goes wrong. A fourth daemon, d, has clients that use the sessions of those
-of a; with --askers 1 it is left out.
+messages; daemons are killed, stopped and upgraded beside that. A fourth daemon, d, has clients that
+use the sessions of those of a; with --askers 1 it is left out.
 
 Needs root, ip, tc and nats-server; without one of them it says so and exits with 77.
 """
@@ -302,25 +302,30 @@ async def read_command(reader):
 
 
 async def count_misdeeds(fleet, ledger):
+    ledger.counts['misdeeds'] = 0
     while True:
         with open(f'{fleet.place}/s1.log', encoding='utf-8') as file:
-            ledger.acts = ledger.counts['misdeeds'] = len(file.readlines())
+            more = len(file.readlines()) - ledger.counts['misdeeds']
+        ledger.counts['misdeeds'] += more
+        ledger.acts += more
         await asyncio.sleep(0.2)
 
 
-async def bad_server(fleet, seconds):
-    await asyncio.sleep(seconds)
+async def end_misdeeds(fleet):
     fleet.brokers[0].signal(signal.SIGUSR1)
-    await asyncio.sleep(6)  # the last ones take that long
+    await asyncio.sleep(12)  # the last ones take half of that; a node is missed so late after them
 
 
-async def misfortune(fleet, dice, ledger, seconds):
-    """One thing after the other goes wrong, sometimes two at once."""
-    end = time.monotonic() + seconds
+async def misfortune(fleet, dice, ledger, options):
+    """One thing after the other goes wrong, sometimes two at once. A server at fault goes wrong
+    itself, and cables are left alone."""
+    end = time.monotonic() + options.seconds
+    machines = [fleet.nodes['b'], fleet.nodes['c'], *([] if options.bad else fleet.brokers)]
+    acts = ['kill', 'kill', 'stop', 'upgrade', *([] if options.bad else ['cut', 'slow'])]
     pending = []
     while time.monotonic() < end:
-        machine = dice.choice([*fleet.brokers, fleet.nodes['b'], fleet.nodes['c']])
-        act = dice.choice(['kill', 'kill', 'stop', 'cut', 'slow', 'upgrade'])
+        machine = dice.choice(machines)
+        act = dice.choice(acts)
         if act == 'upgrade':
             machine = dice.choice([*fleet.nodes.values()])
         ledger.count(f'{act} {machine.name}')
@@ -380,10 +385,9 @@ async def siege(options, fleet, ledger):
         ledger.violation(f'not served at the start: {late}')
         return
     print(f'all clients served, {took:.1f} s after the start', flush=True)
+    await misfortune(fleet, dice, ledger, options)
     if options.bad:
-        await bad_server(fleet, options.seconds)
-    else:
-        await misfortune(fleet, dice, ledger, options.seconds)
+        await end_misdeeds(fleet)
     took, late = await whole_again(clients)
     print(f'whole again after {took:.1f} s', flush=True)
     if took > WHOLE_S:
