@@ -105,6 +105,17 @@ static inline bool slice_cut(struct slice *text, char separator, struct slice *b
     return found != NULL;
 }
 
+/* Writes both texts and the separator between them, for slice_cut. `to` has room for all. */
+static inline struct slice slice_join(char *to, struct slice before, char separator,
+                                      struct slice text)
+{
+    memcpy(to, before.data, before.len);
+    to[before.len] = separator;
+    if (text.len > 0)
+        memcpy(to + before.len + 1, text.data, text.len);
+    return slice_of(to, before.len + 1 + text.len);
+}
+
 /* Each `byte` becomes a space. */
 static inline void splice_blank(char *text, size_t len, char byte)
 {

@@ -428,10 +428,8 @@ void link_open(struct nats_link *link)
     link->state = LINK_OPENING;
     head.reply = slice_of_text(node_subject(reply, link->hub, link->hub->links.id, link->number));
     whole.payload = node_address_write(address, link->hub, link->number);
-    if (remote->node[0] != '\0') { /* the node serves several pools */
-        snprintf(text, sizeof text, "%s\n%s", address, remote->id);
-        whole.payload = slice_of_text(text);
-    }
+    if (remote->node[0] != '\0') /* the node serves several pools */
+        whole.payload = slice_join(text, whole.payload, '\n', slice_of_text(remote->id));
     node_send(link->hub, &head, &whole);
     nodes_start_tick(link->hub);
 }

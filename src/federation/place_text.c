@@ -30,13 +30,8 @@ char *place_subject(const struct nats_hub *hub, struct slice pool, uint64_t hash
 struct slice place_text_write(char to[PLACE_TEXT_MAX], const struct nats_hub *hub, struct slice id)
 {
     char address[NODES_ADDRESS_MAX];
-    struct slice first = node_address_write(address, hub, 0);
 
-    memcpy(to, first.data, first.len);
-    to[first.len] = '\n';
-    if (id.len > 0)
-        memcpy(to + first.len + 1, id.data, id.len);
-    return slice_of(to, first.len + 1 + id.len);
+    return slice_join(to, node_address_write(address, hub, 0), '\n', id);
 }
 
 bool place_text_read(struct node_address *address, struct slice *id, struct slice text)

@@ -2,7 +2,6 @@
 
 #include "federation/places.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -371,13 +370,10 @@ static void give_up(struct held_session *place)
 
 static void tell_to_yield(const struct held_session *place, const char *node)
 {
-    struct slice pool = place->pool->id;
     char text[PLACE_TEXT_MAX];
-    int len = snprintf(text, sizeof text, "%.*s\n%.*s", (int)pool.len, pool.data, (int)place->len,
-                       place->id);
 
-    if (len > 0 && (size_t)len < sizeof text)
-        node_tell(place->hub, node, 0, LINK_YIELD, slice_of_text(text));
+    node_tell(place->hub, node, 0, LINK_YIELD,
+              slice_join(text, place->pool->id, '\n', slice_of(place->id, place->len)));
 }
 
 /* Another node has begun the same session, which servers of NATS allow that learn late of a
