@@ -133,24 +133,46 @@ static inline const char *open_link(struct broker *broker)
                        strtol(letter.message.payload.data + 17, NULL, 10));
 }
 
-#define CONFIG(members)                                                                            \
-    test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],'export':true"     \
-                "%s}],'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                           \
-                members, broker.port)
+static inline const char *serving_config(unsigned port, const char *members)
+{
+    return test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],"
+                       "'export':true%s}],'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",
+                       members, port);
+}
+
+/* A daemon that serves the pool, with these members, at this server. */
+static inline struct daemon *serve_pool(struct broker *broker, const char *members)
+{
+    struct daemon *daemon;
+
+    broker_listen(broker);
+    daemon = START(.config = serving_config(broker->port, members),
+                   .arguments = {"--log-level", "debug"});
+    broker_begin(broker);
+    return daemon;
+}
 
 /* --- the daemon asks for pool a --- */
 
 #define ASKING_INBOX "3"
 
-#define REMOTE(members)                                                                            \
-    test_format("{'pools':[{'id':'a','remote':true%s}],"                                           \
-                "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                                \
-                members, broker.port)
-
 static inline void begin_remote(struct broker *broker)
 {
     broker_admit(broker);
     broker_expect_nodes(broker);
+}
+
+/* A daemon that asks for the pool, with these members, at this server. */
+static inline struct daemon *ask_for_pool(struct broker *broker, const char *members)
+{
+    struct daemon *daemon;
+
+    broker_listen(broker);
+    daemon = START(.config = test_format("{'pools':[{'id':'a','remote':true%s}],"
+                                         "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",
+                                         members, broker->port));
+    begin_remote(broker);
+    return daemon;
 }
 
 #endif

@@ -15,9 +15,7 @@ TEST(nats_link_serves_a_client)
     struct letter letter;
     const char *there;
 
-    broker_listen(&broker);
-    daemon = START(.config = CONFIG(""));
-    broker_begin(&broker);
+    daemon = serve_pool(&broker, "");
     there = open_link(&broker);
     daemon_wait_log(daemon, "connected: node far");
     DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
@@ -44,9 +42,7 @@ TEST(nats_link_asks_for_what_is_missing)
     struct letter letter;
     const char *there;
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
+    serve_pool(&broker, "");
     there = open_link(&broker);
     DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .position = 10, .limit = LINK_WINDOW,
             .payload = slice_of_text(&ECHO_LINE[10]));
@@ -81,9 +77,7 @@ TEST_ROWS(nats_link_ends, COUNT(ends))
     struct daemon *daemon;
     const char *there;
 
-    broker_listen(&broker);
-    daemon = START(.config = CONFIG(""), .arguments = {"--log-level", "debug"});
-    broker_begin(&broker);
+    daemon = serve_pool(&broker, "");
     there = open_link(&broker);
     broker_post(&broker, INBOX, there, "", &ends[row].message);
     daemon_wait_log(daemon, ends[row].log);
@@ -108,9 +102,7 @@ TEST(nats_link_is_declined_without_a_free_worker)
     struct broker broker = {.port = 0};
     const char *there;
 
-    broker_listen(&broker);
-    START(.config = CONFIG(",'clients':'exclusive','instances':1"));
-    broker_begin(&broker);
+    serve_pool(&broker, ",'clients':'exclusive','instances':1");
     there = open_link(&broker);
     decline_another(&broker); /* the worker is for the first link, which has sent nothing yet */
     DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
@@ -167,7 +159,8 @@ TEST(nats_links_are_counted_by_node)
     const char *there, *reply;
 
     broker_listen(&broker);
-    daemon = CONTROL_DAEMON(.config = CONFIG(",'clients':'exclusive','instances':1"));
+    daemon = CONTROL_DAEMON(.config = serving_config(broker.port,
+                                                     ",'clients':'exclusive','instances':1"));
     control = control_connect(daemon);
     broker_begin(&broker);
     ck_assert_double_eq(NODE_METRIC("links{node=\"far\"}"), -1);
@@ -202,9 +195,7 @@ TEST(nats_links_are_opened_in_any_order)
 {
     struct broker broker = {.port = 0};
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
+    serve_pool(&broker, "");
     open_link(&broker);
     DELIVER(&broker, "2", "stdio_bus.open.a", "back.6", .kind = LINK_OPEN,
             .payload = slice_of_text(OTHER " 6 far"));
@@ -219,9 +210,7 @@ TEST(nats_link_survives_an_upgrade)
     struct letter letter;
     const char *there;
 
-    broker_listen(&broker);
-    daemon = START(.config = CONFIG(""));
-    broker_begin(&broker);
+    daemon = serve_pool(&broker, "");
     there = open_link(&broker);
     DELIVER(&broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
             .payload = slice_of_text(ECHO_LINE));
@@ -246,9 +235,7 @@ TEST(nats_node_is_silent)
     struct broker broker = {.port = 0};
     struct daemon *daemon;
 
-    broker_listen(&broker);
-    daemon = START(.config = CONFIG(""));
-    broker_begin(&broker);
+    daemon = serve_pool(&broker, "");
     open_link(&broker);
     broker_expect(&broker, "PUB stdio_bus.node." OTHER ".0 49");
     client_line(broker.link);
@@ -264,9 +251,7 @@ TEST(nats_node_is_silent_after_new_connections)
     struct daemon *daemon;
     int64_t begin;
 
-    broker_listen(&broker);
-    daemon = START(.config = CONFIG(""));
-    broker_begin(&broker);
+    daemon = serve_pool(&broker, "");
     open_link(&broker);
     client_abort(broker.link);
     broker_begin(&broker);
@@ -290,9 +275,7 @@ TEST(nats_remote_pool_answers)
     struct letter letter;
     const char *line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}\n", *here;
 
-    broker_listen(&broker);
-    daemon = START(.config = REMOTE(""));
-    begin_remote(&broker);
+    daemon = ask_for_pool(&broker, "");
     client = client_connect(daemon);
     client_request(client, "1", NULL, "x", NULL);
     letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
@@ -323,9 +306,7 @@ TEST(nats_remote_pool_survives_an_upgrade)
     struct letter letter;
     const char *line = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}\n", *here;
 
-    broker_listen(&broker);
-    daemon = START(.config = REMOTE(""));
-    begin_remote(&broker);
+    daemon = ask_for_pool(&broker, "");
     daemon_upgrade(daemon);
     begin_remote(&broker);
     client = client_connect(daemon);
@@ -360,9 +341,7 @@ TEST(nats_remote_pool_asks_another_node)
     struct client *client;
     struct letter letter;
 
-    broker_listen(&broker);
-    daemon = START(.config = REMOTE(""));
-    begin_remote(&broker);
+    daemon = ask_for_pool(&broker, "");
     client = client_connect(daemon);
     client_request(client, "1", NULL, "x", NULL);
     for (int i = 0; i < 2; i++)
@@ -383,9 +362,7 @@ TEST(nats_remote_pool_has_no_node)
     struct client *client;
     struct letter letter;
 
-    broker_listen(&broker);
-    daemon = START(.config = REMOTE(""));
-    begin_remote(&broker);
+    daemon = ask_for_pool(&broker, "");
     client = client_connect(daemon);
     client_request(client, "1", NULL, "x", NULL);
     letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);

@@ -139,7 +139,7 @@ TEST(nats_session_of_an_agent_ends_with_a_client_of_another_node)
     struct client *control;
 
     broker_listen(&broker);
-    daemon = CONTROL_DAEMON(.config = CONFIG(",'protocol':'acp'"));
+    daemon = CONTROL_DAEMON(.config = serving_config(broker.port, ",'protocol':'acp'"));
     control = control_connect(daemon);
     broker_begin(&broker);
     said.there = open_link(&broker);
@@ -181,9 +181,7 @@ TEST_ROWS(nats_session_of_a_client_that_leaves, COUNT(left_pools))
     bool is_nested = left_pools[row].params != NULL;
 
     steps_without_reloads(ASKED_AGAIN);
-    broker_listen(&broker);
-    daemon = START(.config = REMOTE(left_pools[row].members));
-    begin_remote(&broker);
+    daemon = ask_for_pool(&broker, left_pools[row].members);
     client = client_connect(daemon);
     client_request(client, "1", is_nested ? NULL : "s", left_pools[row].method,
                    left_pools[row].params);
@@ -334,9 +332,7 @@ TEST(nats_remote_pool_asks_for_a_session)
     struct letter letter;
 
     steps_without_reloads(ASKED_AGAIN);
-    broker_listen(&broker);
-    client = client_connect(START(.config = REMOTE("")));
-    begin_remote(&broker);
+    client = client_connect(ask_for_pool(&broker, ""));
     client_request(client, "1", "s", "x", NULL);
     letter = expect_question(&broker);
     ck_assert_uint_eq(letter.message.position, 0);
@@ -365,9 +361,7 @@ TEST(nats_passage_is_opened)
 {
     struct broker broker = {.port = 0};
 
-    broker_listen(&broker);
-    START(.config = CONFIG(""));
-    broker_begin(&broker);
+    serve_pool(&broker, "");
     DELIVER(&broker, INBOX, "stdio_bus.node.x.0", "back.7", .kind = LINK_OPEN,
             .payload = slice_of_text(OTHER " 7 far\na"));
     broker_expect_letter(&broker, LINK_ACCEPT, "back.7", NULL);
