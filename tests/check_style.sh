@@ -4,8 +4,9 @@
 #
 #   - no strcpy, strcat, sprintf, vsprintf, gets, atoi, atol, strtok, alloca
 #   - a function has at most 60 lines, a file in src/ at most 700, any other C file at most 900
-#   - each file of src/ but main.c and rmp_main.c is in a folder of the list below; includes point down that list,
-#     or stay in the folder, never up; no service of the bus includes another
+#   - each file of src/ but main.c and rmp_main.c is in a folder of the list in doc/architecture.md;
+#     includes point down that list, or stay in the folder, never up; no service of the bus includes
+#     another
 #   - each .c file but the examples includes build_config.h before anything else
 #   - lines of at most 100 columns (but the rows of tables in .md, and expressions of PromQL), no tabs
 #     (but in makefiles and APKBUILD), no blanks at a line's end
@@ -48,9 +49,13 @@ for text in src/*/README.md doc/architecture.md; do
     done
 done
 
+# The folders in their order; those of services.
+folders=$(sed -n 's/^    \([a-z]*\)\/ .*/\1/p' doc/architecture.md | tr '\n' ' ')
+services=$(sed -n 's/^    \([a-z]*\)\/ *a service: .*/\1/p' doc/architecture.md | tr '\n' ' ')
+
 # File names here have no blanks, so that the lists may be split.
 # shellcheck disable=SC2086
-awk '
+awk -v folders="$folders" -v services="$services" '
 function breach(text) {
     printf "%s:%d: %s\n", FILENAME, FNR, text
     breaches++
@@ -113,7 +118,7 @@ function check_include(line,   path, target) {
     if (path == "build_config.h")
         return
     if (!(target in rank))
-        breach("includes \"" path "\", which is in no folder that check_style.sh knows")
+        breach("includes \"" path "\", which is in no folder of doc/architecture.md")
     else if (rank[target] < rank[own] ||
              own != target && is_service[own] && is_service[target])
         breach("includes \"" path "\": " own " must not know of " target)
@@ -137,11 +142,10 @@ function check_c_line(line,   code) {
 }
 
 BEGIN {
-    modules = "main embed doctor cli share remote federation web page topics control reload upgrade monitor supervisor bus http process endpoint router transport config rmp nats json framing event base"
-    count = split(modules, names, " ")
+    count = split("main " folders, names)
     for (i = 1; i <= count; i++)
         rank[names[i]] = i
-    count = split("federation web topics control reload upgrade", names, " ")
+    count = split(services, names)
     for (i = 1; i <= count; i++)
         is_service[names[i]] = 1
     banned = "(^|[^A-Za-z0-9_])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|alloca)[ \t]*[(]"
@@ -159,7 +163,7 @@ FNR == 1 {
     if (is_source) {
         own = folder_of(substr(file, 5))
         if (!(own in rank))
-            breach("in no folder that check_style.sh knows")
+            breach("in no folder of doc/architecture.md")
     }
     seen_include = function_start = in_comment = 0
 }
