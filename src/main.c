@@ -100,7 +100,7 @@ static int print_schema(void)
 }
 
 /* Parts that were left out are known to no line below: their code is not linked. */
-static const struct service *const services[] = {
+static const struct service *const services[SERVICES_MAX + 1] = {
 #if WITH_HTTP
     &http_service,
 #endif
