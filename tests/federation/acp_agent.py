@@ -2,7 +2,8 @@
 """acp_agent.py: an ACP agent for chaos.py, on stdin and stdout.
 
 A prompt is answered after a session/update and a session/request_permission of its session. Both
-have the `n` of the prompt, and the answer has the reply to the question.
+have the `n` of the prompt, and the answer has the reply to the question, and the session. Any
+session can be loaded, as if all agents had the same disk.
 """
 import json
 import os
@@ -39,19 +40,26 @@ def end_turn(reply):
     else:
         say(id=message['id'], result={'stopReason': 'end_turn', 'pid': os.getpid(),
                                       'n': message['params']['n'],
+                                      'of': message['params']['sessionId'],
                                       'reply': reply['result']['n']})
 
 
-def new_session():
+def new_session(_params):
     session = str(uuid.uuid4())
     sessions.add(session)
     return {'sessionId': session}
 
 
+def load_session(params):
+    sessions.add(params['sessionId'])
+    return {}
+
+
 def main():
     results = {
-        'initialize': lambda: {'protocolVersion': 1, 'agentCapabilities': {}},
+        'initialize': lambda _: {'protocolVersion': 1, 'agentCapabilities': {'loadSession': True}},
         'session/new': new_session,
+        'session/load': load_session,
     }
     for line in sys.stdin:
         message = json.loads(line)
@@ -61,7 +69,7 @@ def main():
         elif method == 'session/prompt':
             begin_turn(message)
         elif 'id' in message:
-            say(id=message['id'], result=results.get(method, dict)())
+            say(id=message['id'], result=results[method](message['params']))
 
 
 main()

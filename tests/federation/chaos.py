@@ -5,9 +5,10 @@ Two nats-servers in a cluster and four daemons, each in a network namespace of i
 has clients of each kind and remote pools; b and c export the pools. At random they are killed,
 stopped or upgraded in place, and their cables are cut or slowed. Each request is to be answered or
 refused once, an answer is to be the client's own, progress and questions are to come before it, to
-that client, a session is to be on one node at a time, a publication arrives once at most, and when
-all is well again, clients are served within 5 s. A pool that overflows has no more links than
-processes, and a process of a client alone is of no other. Prints what happened, and each violation.
+that client, a session is to be on one node at a time, and stay there while all is well, a
+publication arrives once at most, and when all is well again, clients are served within 5 s. A pool
+that overflows has no more links than processes, and a process of a client alone is of no other.
+Prints what happened, and each violation.
 
 With --bad N one server of bad_broker.py takes the place of both, and makes N misdeeds in 1000
 messages; daemons are killed, stopped and upgraded beside that. A fourth daemon, d, has clients that
@@ -29,16 +30,17 @@ import tempfile
 import time
 
 from clients import (ANSWER_S, Agent, Exclusive, InSession, Ledger, Overflow, Plain,
-                     Stateless)
+                     SharedAgent, Stateless)
 from web_clients import Rpc, Web, WebStateless
 
 NET = '10.77.0.'
 RUN = f'sb{os.getpid()}'  # two runs have nothing in common
 WHOLE_S = 5  # until clients are served again
 STOPPED_S = 10
+MISSED_S = 12  # after a new connection, until a node that is gone is missed
 MEMORY_MAX = 256 << 20  # of a daemon, sanitizers included
 KINDS = {each.kind: each for each in (Plain, InSession, Exclusive, Overflow, Stateless,
-                                      Agent, Web, WebStateless, Rpc)}
+                                      Agent, SharedAgent, Web, WebStateless, Rpc)}
 COMPLAINTS = ('VIOLATION', 'Sanitizer', 'runtime error:', 'Assertion')
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = f'{HERE}/acp_agent.py'
@@ -158,6 +160,8 @@ class Fleet:
                  {'id': 'spill', 'protocol': 'mcp', 'instances': self.instances(name),
                   'command': worker, 'export': name != 'd', 'overflow': name in 'ad'},
                  {'id': 'agents', 'protocol': 'acp', 'instances': 2,
+                  **served(sys.executable, AGENT)},
+                 {'id': 'common', 'protocol': 'acp', 'clients': 'shared', 'instances': 2,
                   **served(sys.executable, AGENT)}]
         servers = [f'{machine.address}:4222' for machine in self.brokers]
         config = {'nats': {'servers': servers if name != 'b' else servers[::-1], 'node': name,
@@ -313,7 +317,7 @@ async def count_misdeeds(fleet, ledger):
 
 async def end_misdeeds(fleet):
     fleet.brokers[0].signal(signal.SIGUSR1)
-    await asyncio.sleep(12)  # the last ones take half of that; a node is missed so late after them
+    await asyncio.sleep(MISSED_S)  # the last ones take half of that
 
 
 async def misfortune(fleet, dice, ledger, options):
@@ -368,6 +372,14 @@ async def whole_again(clients):
     return 60.0, [client.name for client in clients if client.served < begin]
 
 
+async def calm(ledger):
+    """Each node has heard of the others, and each session has its place."""
+    await asyncio.sleep(MISSED_S)
+    ledger.is_calm = True
+    await asyncio.sleep(3)
+    ledger.is_calm = False
+
+
 async def siege(options, fleet, ledger):
     dice = random.Random(options.seed)
     clients = [KINDS[kind](fleet, ledger, random.Random(dice.random()), i, node)
@@ -392,6 +404,7 @@ async def siege(options, fleet, ledger):
     print(f'whole again after {took:.1f} s', flush=True)
     if took > WHOLE_S:
         ledger.violation(f'whole again after {took:.1f} s; late: {late}')
+    await calm(ledger)
     heard = {each.name: each.last for each in topics}
     await asyncio.sleep(1)
     for each in topics:

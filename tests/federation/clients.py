@@ -17,6 +17,7 @@ class Ledger:
         self.violations = []
         self.acts = 0  # of the misfortune, and their ends
         self.homes = {}  # by session: the process that has answered last, and the acts left to it
+        self.is_calm = False  # all is well, and has been for a while
         self.owners = {}  # by process: the client that it has, where none is shared
 
     def count(self, what):
@@ -31,6 +32,8 @@ class Ledger:
         home, began, moves = self.homes.get(session, (pid, self.acts, 0))
         if home != pid:
             moves += 1
+            if self.is_calm:
+                self.violation(f'session {session} has moved without a reason, to {pid}')
             if moves > self.acts - began + 1:
                 self.violation(f'session {session} has moved {moves} times, to {pid}')
         self.homes[session] = pid, began, moves
@@ -306,26 +309,30 @@ class Agent(LineClient):
     kind, pool = 'acp', 'agents'
     acts = ('session/prompt',)
     most = 2
+    hears_all = True
 
     def note_answer(self, request, act, message, heard):
-        if act in ('initialize', 'session/new') and 'result' in message:
-            self.sessions.append(message['result'].get('sessionId'))
+        if act != 'session/prompt' and 'result' in message:
             return message['result']
         result = super().note_answer(request, act, message, heard)
         if result is None:
             self.is_over = True
-        elif heard != 2:
+        elif heard != 2 and self.hears_all:
             self.violation(f'{heard} messages came before the answer to {request}')
         return result
 
+    def ask_for_session(self, method, **params):
+        return self.answer_to(self.ask(method, {'cwd': '/', 'mcpServers': [], **params}))
+
     async def begin(self):
         self.sessions = []
-        for act in ('initialize', 'session/new', 'session/new'):
-            params = {'protocolVersion': 1} if act == 'initialize' else {'cwd': '/',
-                                                                         'mcpServers': []}
-            if await self.answer_to(self.ask(act, params)) is None:
+        if await self.answer_to(self.ask('initialize', {'protocolVersion': 1})) is None:
+            return False
+        for _ in range(2):
+            result = await self.ask_for_session('session/new')
+            if result is None:
                 return False
-        self.sessions = self.sessions[1:]
+            self.sessions.append(result['sessionId'])
         return True
 
     def one_request(self):
@@ -335,4 +342,27 @@ class Agent(LineClient):
         return asked
 
     def note_result(self, asked, result):
+        if result['of'] != asked[1].session:
+            self.violation(f'{result} is not for {asked[1].session}')
         self.ledger.note_session(asked[1].session, result['pid'])
+
+
+class SharedAgent(Agent):
+    """Clients of all nodes share the agents, and those of a number load the same sessions: what an
+    agent says in one goes to the client that has loaded it last."""
+
+    kind, pool = 'acp shared', 'common'
+    hears_all = False
+    whole_life = 1e9
+
+    def is_own(self, params):
+        return str(params.get('n', '')).startswith(f'{self.kind}{self.number}')
+
+    async def begin(self):
+        self.sessions = [f'{self.pool}-{self.number}-{i}' for i in range(2)]
+        if await self.answer_to(self.ask('initialize', {'protocolVersion': 1})) is None:
+            return False
+        for session in self.sessions:
+            if await self.ask_for_session('session/load', sessionId=session) is None:
+                return False
+        return True
