@@ -147,6 +147,35 @@ for (const [era, mode] of [['handshake', 'legacy'], ['stateless', { pin: STATELE
         }));
 }
 
+// One process at each node: the second client of a is served by b, and each next one gets the first
+// place that is free.
+test('a pool that overflows', { timeout, skip }, async (t) => {
+    const machines = new Machines(t, await freePort());
+    const pool = { ...both, instances: 1, busy_timeout_sec: 20, export: true };
+    const isAt = async (node, person) => node.workers().includes(Number(await person.call('pid')));
+
+    machines.server = await startServer(t, machines.port);
+    const a = await machines.start({ ...pool, overflow: true }, 'unix');
+    const b = await machines.start(pool, 'unix');
+    const first = await connect(a, 'first', 'legacy');
+    const second = await connect(a, 'second', 'legacy');
+    assert.ok(await isAt(a, first) && await isAt(b, second));
+
+    const third = connect(a, 'third', 'legacy');
+    await a.logged(/client=3\] connected/); // a has as many links as processes: it waits
+    await close([second]);
+    assert.ok(await isAt(b, await third));
+
+    const fourth = connect(a, 'fourth', 'legacy');
+    await close([first]);
+    assert.ok(await isAt(a, await fourth));
+    await Promise.all([await third, await fourth].map(work));
+    await close([await third, await fourth]);
+    for (const node of [a, b])
+        await node.stop();
+    await machines.server.stop();
+});
+
 // --- ACP ---
 
 async function turn(person, sessionId, chunks = 20) {
