@@ -61,10 +61,10 @@ bool shares_left_of_connections(const struct router *router, size_t count,
 
 /* --- processes of exclusive pools --- */
 
-/* NULL: the worker serves no client of this group. */
+/* NULL: the worker serves no client of this group, or is the link of one. */
 static const struct peer *client_of(const struct group *pool, const struct peer *worker)
 {
-    return worker->pool != pool || list_empty(&worker->bindings)
+    return worker->pool != pool || worker->is_passage || list_empty(&worker->bindings)
                ? NULL
                : list_entry(worker->bindings.head.next, struct binding, in_worker)->client;
 }
@@ -83,6 +83,13 @@ static size_t count_unbound(const struct group *pool, bool with_ending)
                  (with_ending || worker->origin == NULL);
     }
     return count;
+}
+
+bool shares_has_process(const struct group *pool, const struct peer *client)
+{
+    const struct peer *worker = affinity_worker(client, pool);
+
+    return worker != NULL && !worker->is_passage;
 }
 
 size_t shares_processes(const struct group *pool, const struct peer_origin *origin)
@@ -112,8 +119,11 @@ static size_t count_coming_and_going(const struct group *pool, const struct peer
 
 static size_t share_of_processes(const struct router *router, const struct group *pool)
 {
-    size_t share = router->origin_count > 0 ? pool->count / (2 * router->origin_count) : 0;
+    size_t count = 0, share, i;
 
+    for (i = 0; i < pool->count; i++)
+        count += !pool->workers[i]->is_passage;
+    share = router->origin_count > 0 ? count / (2 * router->origin_count) : 0;
     return share > 0 ? share : 1;
 }
 

@@ -33,7 +33,8 @@ bool shares_left_of_connections(const struct router *router, size_t count,
 /* --- processes of exclusive pools, whose number is fixed --- */
 
 /* The share of an origin is 1/(2m) of the workers, and at least one. Against it count the workers
- * that serve clients of the origin, those that served one and still end, and its claims. */
+ * that serve clients of the origin, those that served one and still end, and its claims. A link to
+ * another machine (is_passage) is no worker here: clients of other origins cannot have it. */
 
 /* The client waits for a worker of the pool. If its origin has less than its share of them, the
  * next one that is free is the client's (a claim), whichever clients have waited longer. */
@@ -58,6 +59,9 @@ void shares_ended(struct peer *worker);
 
 /* Workers of either era that have no client and may get one, if need be after an end. */
 size_t shares_coming(const struct group *pool);
+
+/* Whether a worker of the pool serves the client. */
+bool shares_has_process(const struct group *pool, const struct peer *client);
 
 /* How many workers serve clients of the origin. */
 size_t shares_processes(const struct group *pool, const struct peer_origin *origin);

@@ -7,7 +7,6 @@
 #include "bus/depart.h"
 #include "bus/service.h"
 #include "process/pool.h"
-#include "router/affinity.h"
 #include "router/shares.h"
 
 /* The origin's last client that has a process of the pool. */
@@ -20,7 +19,7 @@ static struct client *newest_client(const struct stdio_bus *bus, const struct pe
         struct client *client = client_at(node);
         const struct peer *peer = &client->stream.endpoint.peer;
 
-        if (peer->origin == origin && affinity_worker(peer, pool) != NULL)
+        if (peer->origin == origin && shares_has_process(pool, peer))
             return client;
     }
     return NULL;

@@ -318,7 +318,7 @@ struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct p
     for (node = hub->sessions.head.prev; node != &hub->sessions.head; node = node->prev) {
         struct endpoint *endpoint = &session_of(node)->endpoint;
 
-        if (endpoint->peer.origin == origin && affinity_worker(&endpoint->peer, pool) != NULL)
+        if (endpoint->peer.origin == origin && shares_has_process(pool, &endpoint->peer))
             return endpoint;
     }
     return NULL;

@@ -82,6 +82,22 @@ TEST(one_worker_is_never_taken)
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
 }
 
+/* A link to another machine is no process that could be taken from its client. */
+TEST(links_are_not_taken)
+{
+    POOL("p", 1, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 1);
+    add_workers(&pools[0], 2);
+    workers[1].is_passage = workers[2].is_passage = true;
+    take_workers(&one, 2);
+    ck_assert(shares_has_process(&pools[0], &clients[0]));
+    ck_assert(!shares_has_process(&pools[0], &clients[2]));
+    ck_assert_uint_eq(shares_processes(&pools[0], &one), 1);
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+}
+
 TEST(claim_ends_with_the_wait)
 {
     struct peer *late;
