@@ -132,7 +132,7 @@ async function progress(person) {
 async function cancellation(person) {
     const abort = new AbortController();
     const cancelled = person.call('trigger-long-running-operation',
-        { duration: 60, steps: steps(person, 3) },
+        { duration: 20, steps: steps(person, 3) },
         { signal: abort.signal, onprogress: () => abort.abort('enough') });
     const other = person.text('trigger-long-running-operation', { duration: 0.7, steps: 2 });
     await assert.rejects(cancelled, /enough/);

@@ -122,12 +122,12 @@ for (const [era, mode] of [['handshake', 'legacy'], ['stateless', { pin: STATELE
         (t) => withMachines(t, both, 1, 'unix', async (asked, machines) => {
             const person = await connect(asked, 'alice', mode);
             const pid = await person.call('pid');
-            const counts = person.call('count', { to: 60, ms: 50 }, { onprogress() {} });
+            const counts = person.call('count', { to: 40, ms: 50 }, { onprogress() {} });
 
             await eventually(() => person.progress.length > 3, () => 'no progress');
             await machines.restartServer();
-            assert.equal(await counts, '60');
-            assert.deepEqual(person.progress, Array.from({ length: 60 }, (_, i) => `${i + 1}`));
+            assert.equal(await counts, '40');
+            assert.deepEqual(person.progress, Array.from({ length: 40 }, (_, i) => `${i + 1}`));
             assert.equal(await person.call('pid'), pid);
             await close([person]);
         }));
