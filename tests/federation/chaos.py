@@ -116,6 +116,7 @@ class Fleet:
                       for i, name in enumerate('abcd'[:2 + options.askers])}
         for machine in self.brokers:
             self.start_broker(machine)
+        self.await_route()
         for name in self.nodes:
             self.start_node(name)
 
@@ -135,6 +136,14 @@ class Fleet:
                        f'cluster {{ name: n, listen: "{machine.address}:6222",'
                        f' routes: ["nats://{other.address}:6222"] }}\n')
         machine.start('nats-server', '-c', path, log=f'{self.place}/{machine.name}.log')
+
+    def await_route(self):
+        """Before that, the servers are two clusters, and a session may begin in each."""
+        for _ in range(50 if not self.options.bad else 0):
+            with open(f'{self.place}/s2.log', encoding='utf-8') as file:
+                if 'Route connection created' in file.read():
+                    break
+            time.sleep(0.1)
 
     def socket(self, name, kind):
         return f'{self.place}/{name}-{kind}.sock'
