@@ -138,10 +138,12 @@ class Fleet:
         machine.start('nats-server', '-c', path, log=f'{self.place}/{machine.name}.log')
 
     def await_route(self):
-        """Before that, the servers are two clusters, and a session may begin in each."""
+        """Before that, the servers are two clusters, and a session may begin in each. A second
+        route, which comes a second later and is closed, may lose claims to sessions, too."""
         for _ in range(50 if not self.options.bad else 0):
             with open(f'{self.place}/s2.log', encoding='utf-8') as file:
                 if 'Route connection created' in file.read():
+                    time.sleep(1.5)
                     break
             time.sleep(0.1)
 
