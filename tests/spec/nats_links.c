@@ -401,7 +401,7 @@ TEST_ROWS(nats_remote_pool_is_wrong, COUNT(wrong))
 
 /* --- the daemon asks when its own workers are taken --- */
 
-#define OVERFLOW(members)                                                                          \
+#define OVERFLOWING(members)                                                                       \
     test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],"                  \
                 "'clients':'exclusive','instances':1,'overflow':true%s}],"                         \
                 "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                                \
@@ -420,7 +420,7 @@ static void begin_overflow(struct overflow *overflow, const char *members)
     struct broker *broker = &overflow->broker;
 
     broker_listen(broker);
-    overflow->daemon = START(.config = OVERFLOW(members), .arguments = {"--log-level", "debug"});
+    overflow->daemon = START(.config = OVERFLOWING(members), .arguments = {"--log-level", "debug"});
     begin_remote(broker);
     overflow->first = client_connect(overflow->daemon);
     client_ask(overflow->first, "1", NULL, "echo", NULL);
@@ -549,7 +549,7 @@ TEST(nats_overflow_is_not_for_links)
     const char *there;
 
     broker_listen(broker);
-    daemon = START(.config = OVERFLOW(",'export':true,'busy_timeout_sec':1"));
+    daemon = START(.config = OVERFLOWING(",'export':true,'busy_timeout_sec':1"));
     broker_begin(broker);
     there = open_link(broker);
     DELIVER(broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,
