@@ -15,10 +15,11 @@
 #include "supervisor/pools.h"
 #include "supervisor/workers.h"
 
-#define ANSWER_MS 3000  /* a node that has the session, and is silent for so long */
-#define KNOWN_MS 1000   /* what was answered holds for so long */
-#define SETTLED_MS 2000 /* a session that is older by so much stays, whatever the ids are */
-#define SPREAD_MS 100   /* in a cluster, a subscription is known everywhere after that */
+#define ANSWER_MS 3000   /* a node that has the session, and is silent for so long */
+#define KNOWN_MS 1000    /* what was answered holds for so long */
+#define SETTLED_MS 2000  /* a session that is older by so much stays, whatever the ids are */
+#define SPREAD_MS 100    /* in a cluster, a subscription is known everywhere after that */
+#define CLAIMED_AGAIN 30 /* seconds, or fewer */
 #define DECLINED_MAX 16
 #define CONTEXT "nats"
 
@@ -330,6 +331,21 @@ static void publish_claim(const struct held_session *place)
     node_send(hub, &(struct nats_head){.subject = slice_of_text(place->subject)}, &message);
 }
 
+/* Servers of NATS that were apart, and are together again, tell nobody: a session that has begun at
+ * two nodes meanwhile is found by this. */
+static void claim_again(struct nats_places *places)
+{
+    size_t count = (places->here_count + CLAIMED_AGAIN - 1) / CLAIMED_AGAIN;
+
+    for (; count > 0; count--) {
+        struct held_session *place = list_entry(places->here.head.next, struct held_session, link);
+
+        list_remove(&place->link);
+        list_append(&places->here, &place->link);
+        publish_claim(place);
+    }
+}
+
 static void ended(struct session_claim *base)
 {
     forget(list_entry(base, struct held_session, base));
@@ -489,6 +505,7 @@ static void began(struct placement *placement, struct session *session)
     hub->places.here_count++;
     publish_claim(place);
     release(place);
+    nodes_start_tick(hub);
 }
 
 /* --- the connection to NATS --- */
@@ -539,7 +556,10 @@ bool places_tick(struct nats_hub *hub)
 
     list_each(&hub->places.asked, node, following)
         look_at(list_entry(node, struct held_session, link), now);
-    return pools_tidy_passages(hub->bus) || !list_empty(&hub->places.asked);
+    if (broker_is_ready(&hub->broker))
+        claim_again(&hub->places);
+    return pools_tidy_passages(hub->bus) || !list_empty(&hub->places.asked) ||
+           hub->places.here_count > 0;
 }
 
 /* --- pools --- */

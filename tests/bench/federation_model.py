@@ -32,6 +32,7 @@ import links
 POOLS = 4
 INSTANCES = 1000  # links of each
 TICK_S = 1.0  # NODES_TICK_MS of src/federation/nodes.h
+CLAIMED_AGAIN_S = 30  # CLAIMED_AGAIN of places.c
 SILENT_S = 3.5  # NODES_SILENT_MS
 SESSION = (b'{"jsonrpc":"2.0","id":%d,"sessionId":"sess_%016x","method":"echo",'
            b'"params":{"text":"0123456789"}}\n')
@@ -171,6 +172,7 @@ def model(options, nodes, count, sessions, serving, chance):
     return {
         "pairs": pairs,
         "signs": 2 * pairs / TICK_S,
+        "claims": sessions / CLAIMED_AGAIN_S,
         "requests": options.rate * sessions * options.request_messages,
         "asking": options.node_bytes + links_here * options.link_asking_bytes +
                   sessions_here * options.session_asking_bytes,
@@ -184,6 +186,7 @@ def model(options, nodes, count, sessions, serving, chance):
 def show(title, row):
     print("%s\n  pairs of nodes with links             %12d" % (title, row["pairs"]))
     print("  messages a second: signs of life      %12.0f" % row["signs"])
+    print("  messages a second: claims of sessions %12.0f" % row["claims"])
     print("  messages a second: requests, answers  %12.0f" % row["requests"])
     print("  memory of a node for what it asks     %9.1f MiB" % (row["asking"] / 2**20))
     print("  memory of a node for what it serves   %9.1f MiB" % (row["serving"] / 2**20))

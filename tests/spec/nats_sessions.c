@@ -50,7 +50,7 @@ static void begin_asking(struct asking *asking, const char *method)
     broker_begin(broker);
     asking->client = client_connect(asking->daemon);
     client_request(asking->client, "1", "s", method, NULL);
-    broker_expect(broker, "SUB " SESSION);
+    broker_expect_line(broker, "SUB " SESSION);
     asking->question = expect_question(broker);
     ck_assert_uint_eq(asking->question.message.position, 1);
 }
@@ -81,10 +81,10 @@ TEST(nats_session_begins_and_ends)
     client_ask(asking.client, "2", "s", "echo", NULL); /* nothing is asked again */
     daemon_upgrade(asking.daemon);
     broker_begin(&asking.broker);
-    broker_expect(&asking.broker, "SUB " SESSION);
+    broker_expect_line(&asking.broker, "SUB " SESSION);
     broker_expect_letter(&asking.broker, LINK_CLAIM, asking.question.subject, NULL);
     client_close(asking.client);
-    broker_expect(&asking.broker, "UNSUB 15");
+    broker_expect_line(&asking.broker, "UNSUB 15");
 }
 
 #define LEFT(session)                                                                              \
@@ -104,6 +104,16 @@ static void say_on_link(struct said *said, const char *line)
     said->position += strlen(line);
 }
 
+/* Servers of NATS that were apart may be together again. */
+TEST(nats_session_is_claimed_again)
+{
+    struct asking asking = {.client = NULL};
+
+    begin_session(&asking, "echo");
+    broker_expect_letter(&asking.broker, LINK_CLAIM, asking.question.subject, NULL);
+    broker_expect_letter(&asking.broker, LINK_CLAIM, asking.question.subject, NULL);
+}
+
 /* The link stays, and so does the session of another node's client, until that node says that the
  * client has left. A session of another client stays. */
 TEST(nats_session_ends_with_a_client_of_another_node)
@@ -116,7 +126,7 @@ TEST(nats_session_ends_with_a_client_of_another_node)
     client_result(asking.client, "1");
     said.there = open_link(&asking.broker);
     say_on_link(&said, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"sessionId\":\"t\"}\n");
-    broker_expect_beside_life(&asking.broker, "SUB " SESSION);
+    broker_expect_line(&asking.broker, "SUB " SESSION);
     question = broker_expect_letter(&asking.broker, LINK_ASK, NULL, NULL);
     broker_say_none(&asking.broker, INBOX, question.reply);
     broker_expect_letter(&asking.broker, LINK_CLAIM, question.subject, NULL);
@@ -124,7 +134,7 @@ TEST(nats_session_ends_with_a_client_of_another_node)
     say_on_link(&said, LEFT("s")); /* that is another client's */
     say_on_link(&said, LEFT("u"));
     say_on_link(&said, LEFT("t"));
-    broker_expect_beside_life(&asking.broker, "UNSUB 16");
+    broker_expect_line(&asking.broker, "UNSUB 16");
     OF(asking, OTHER, LINK_ASK, .position = 1);
     broker_expect_letter(&asking.broker, LINK_HAS, "back", NULL);
 }
@@ -249,7 +259,7 @@ TEST(nats_session_is_elsewhere)
     begin_asking(&asking, "echo");
     DELIVER(&asking.broker, INBOX, asking.question.reply, "", .kind = LINK_HAS,
             .payload = slice_of_text(LOW " 0 low"));
-    broker_expect(&asking.broker, "UNSUB 15");
+    broker_expect_line(&asking.broker, "UNSUB 15");
     lead_there(&asking);
 }
 
@@ -266,7 +276,7 @@ TEST(nats_session_is_asked_for_by_two)
     DELIVER(&asking.broker, INBOX, asking.question.reply, "", .kind = LINK_DECLINE);
     asking.question = expect_question(&asking.broker); /* that one has given way; others may not */
     OF(asking, LOW, LINK_ASK, .position = 1);
-    broker_expect(&asking.broker, "UNSUB 15");
+    broker_expect_line(&asking.broker, "UNSUB 15");
     broker_expect_letter(&asking.broker, LINK_DECLINE, "back", NULL);
     lead_there(&asking);
 }
@@ -294,7 +304,7 @@ TEST_ROWS(nats_session_has_begun_twice, COUNT(claims))
                 .kind = LINK_YIELD, .payload = slice_of_text("a\ns"));
     }
     client_error(asking.client, "1", -32000, "has begun on another node at the same time");
-    broker_expect(&asking.broker, "UNSUB 15");
+    broker_expect_line(&asking.broker, "UNSUB 15");
 }
 
 /* The node that has it is stopped. */
@@ -306,7 +316,7 @@ TEST(nats_session_has_a_silent_node)
     for (int i = 0; i < 2; i++)
         expect_question(&asking.broker);
     client_error(asking.client, "1", -32000, "does not answer: try again");
-    broker_expect(&asking.broker, "UNSUB 15");
+    broker_expect_line(&asking.broker, "UNSUB 15");
     client_request(asking.client, "2", "s", "echo", NULL);
     client_abort(asking.broker.link); /* without NATS it begins here */
     client_error(asking.client, "2", -32000, "does not answer: try again");
@@ -320,7 +330,7 @@ TEST(nats_session_begins_without_nats)
     client_abort(asking.broker.link);
     client_result(asking.client, "1");
     broker_begin(&asking.broker);
-    broker_expect(&asking.broker, "SUB " SESSION);
+    broker_expect_line(&asking.broker, "SUB " SESSION);
     broker_expect_letter(&asking.broker, LINK_CLAIM, asking.question.subject, NULL);
 }
 
