@@ -201,12 +201,13 @@ size_t shares_coming(const struct group *pool)
     return count;
 }
 
-const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool)
+const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool,
+                                              size_t coming)
 {
     size_t most = share_of_processes(router, pool), i;
     const struct peer_origin *found = NULL;
 
-    if (shares_claims(pool) <= count_unbound(pool, true))
+    if (shares_claims(pool) <= count_unbound(pool, true) + coming)
         return NULL;
     for (i = 0; i < pool->count; i++) {
         const struct peer *client = client_of(pool, pool->workers[i]);

@@ -67,8 +67,9 @@ bool shares_has_process(const struct group *pool, const struct peer *client);
 size_t shares_processes(const struct group *pool, const struct peer_origin *origin);
 
 /* An origin that holds more than its share, and most of all, when more clients have claims than
- * workers are free or will be. NULL: none is to give up a worker. */
-const struct peer_origin *shares_holding_most(const struct router *router,
-                                              const struct group *pool);
+ * workers are free or will be; `coming` more will be, which are no workers of the pool. NULL: none
+ * is to give up a worker. */
+const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool,
+                                              size_t coming);
 
 #endif

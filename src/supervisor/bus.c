@@ -220,6 +220,16 @@ static bool has_notes(const struct stdio_bus *bus)
            bus->stop_noted | bus->end_noted | bus->started_noted | bus->services_noted;
 }
 
+/* No client is closed for another one for which a link to another machine is opened. */
+static void supply(struct stdio_bus *bus)
+{
+    workers_overflow(bus);
+    if (bus->phase < BUS_PHASE_DRAINING)
+        preempt_processes(bus);
+    workers_probe(bus);
+    workers_supply(bus);
+}
+
 /* Acts on what the callbacks of the round have noted. */
 static void act_on_notes(struct stdio_bus *bus)
 {
@@ -232,12 +242,8 @@ static void act_on_notes(struct stdio_bus *bus)
     }
     ended = bus->end_noted;
     errands_run(bus);
-    if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
-        preempt_processes(bus);
-    if (bus->router.demand) {
-        workers_probe(bus);
-        workers_supply(bus);
-    }
+    if (bus->router.demand)
+        supply(bus);
     if (bus->router.answered_last)
         clients_end_answered(bus);
     bus->router.answered_last = bus->end_noted = false;

@@ -7,6 +7,7 @@
 #include "bus/depart.h"
 #include "bus/service.h"
 #include "process/pool.h"
+#include "process/worker.h"
 #include "router/shares.h"
 
 /* The origin's last client that has a process of the pool. */
@@ -53,6 +54,22 @@ static void preempt(struct stdio_bus *bus, struct endpoint *endpoint)
     retire_client(&endpoint->peer);
 }
 
+/* Links to other machines for clients that wait: those that are being opened, too. */
+static size_t count_links_coming(const struct pool *pool)
+{
+    struct list_node *node, *following;
+    size_t count = 0;
+
+    list_each(&pool->workers, node, following) {
+        const struct worker *worker = list_entry(node, struct worker, link);
+        const struct peer *peer = &worker->stream.endpoint.peer;
+
+        count += peer->is_passage && list_empty(&peer->bindings) &&
+                 (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING);
+    }
+    return count;
+}
+
 void preempt_processes(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
@@ -60,11 +77,13 @@ void preempt_processes(struct stdio_bus *bus)
     each_service(bus, at, yield)
         at.service->yield(at.state);
     list_each(&bus->pools, node, following) {
-        const struct group *pool = &list_entry(node, struct pool, link)->group;
+        const struct pool *supply = list_entry(node, struct pool, link);
+        const struct group *pool = &supply->group;
         const struct peer_origin *origin;
         struct endpoint *endpoint;
 
-        while ((origin = shares_holding_most(&bus->router, pool)) != NULL &&
+        while ((origin = shares_holding_most(&bus->router, pool, count_links_coming(supply))) !=
+                   NULL &&
                (endpoint = newest_endpoint(bus, origin, pool)) != NULL)
             preempt(bus, endpoint);
     }

@@ -476,6 +476,25 @@ static void overflow(struct stdio_bus *bus, struct pool *pool)
     }
 }
 
+static bool may_supply(const struct stdio_bus *bus)
+{
+    return bus->phase != BUS_PHASE_STARTING && bus->phase < BUS_PHASE_DRAINING;
+}
+
+void workers_overflow(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    if (!turns_empty(&bus->router.released) || !may_supply(bus))
+        return;
+    list_each(&bus->pools, node, following) {
+        struct pool *pool = list_entry(node, struct pool, link);
+
+        if (pool->config->overflows && pool->fate == POOL_SERVES)
+            overflow(bus, pool);
+    }
+}
+
 void workers_supply(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
@@ -483,15 +502,10 @@ void workers_supply(struct stdio_bus *bus)
     if (!turns_empty(&bus->router.released))
         return; /* a released client may be about to take a process */
     bus->router.demand = false;
-    if (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING)
+    if (!may_supply(bus))
         return;
-    list_each(&bus->pools, node, following) {
-        struct pool *pool = list_entry(node, struct pool, link);
-
-        pool_supply(pool);
-        if (pool->config->overflows && pool->fate == POOL_SERVES)
-            overflow(bus, pool);
-    }
+    list_each(&bus->pools, node, following)
+        pool_supply(list_entry(node, struct pool, link));
 }
 
 static void serve(struct worker *worker)

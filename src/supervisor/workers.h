@@ -28,6 +28,9 @@ void workers_serve(struct stdio_bus *bus);
 /* Asks stateless processes which era their server serves, where that is not known. */
 void workers_probe(struct stdio_bus *bus);
 
+/* Opens links to other machines for clients that wait in pools that overflow. */
+void workers_overflow(struct stdio_bus *bus);
+
 /* Starts and ends processes of exclusive pools, after the router's demand may have changed. */
 void workers_supply(struct stdio_bus *bus);
 

@@ -122,6 +122,12 @@ static inline void broker_post(struct broker *broker, const char *sid, const cha
 #define DELIVER(broker, sid, subject, reply, ...)                                                  \
     broker_post(broker, sid, subject, reply, &(const struct link_message){__VA_ARGS__})
 
+/* No node listens to the subject of a question that has this one for its reply. */
+static inline void broker_say_none(struct broker *broker, const char *sid, const char *subject)
+{
+    broker_say(broker, test_format("HMSG %s %s 16 16\r\nNATS/1.0 503\r\n\r\n", subject, sid));
+}
+
 /* --- the daemon serves pool a --- */
 
 #define INBOX "14" /* the sid of its inbox */

@@ -401,11 +401,11 @@ TEST_ROWS(nats_remote_pool_is_wrong, COUNT(wrong))
 
 /* --- the daemon asks when its own workers are taken --- */
 
-#define OVERFLOWING(members)                                                                       \
+#define OVERFLOWING(instances, members)                                                            \
     test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name','a'],"                  \
-                "'clients':'exclusive','instances':1,'overflow':true%s}],"                         \
+                "'clients':'exclusive','instances':%d,'overflow':true%s}],"                        \
                 "'nats':{'servers':['127.0.0.1:%u'],'node':'n1'}}",                                \
-                members, broker->port)
+                instances, members, broker->port)
 
 struct overflow {
     struct broker broker;
@@ -420,7 +420,8 @@ static void begin_overflow(struct overflow *overflow, const char *members)
     struct broker *broker = &overflow->broker;
 
     broker_listen(broker);
-    overflow->daemon = START(.config = OVERFLOWING(members), .arguments = {"--log-level", "debug"});
+    overflow->daemon = START(.config = OVERFLOWING(1, members),
+                             .arguments = {"--log-level", "debug"});
     begin_remote(broker);
     overflow->first = client_connect(overflow->daemon);
     client_ask(overflow->first, "1", NULL, "echo", NULL);
@@ -472,6 +473,38 @@ TEST(nats_overflow_answers)
     /* The first free worker is preferred. */
     client_close(overflow.first);
     client_ask(third, "2", NULL, "echo", NULL);
+}
+
+/* The processes are those of one address, and a client of another one waits: nobody is closed for
+ * it before it is known that no node takes it, in row 1. */
+TEST_ROWS(nats_overflow_comes_before_preemption, 2)
+{
+    struct overflow overflow = {.first = NULL};
+    struct broker *broker = &overflow.broker;
+    struct client *other;
+
+    broker_listen(broker);
+    overflow.daemon = START(.config = OVERFLOWING(2, ""), .mode = SETUP_TCP);
+    begin_remote(broker);
+    overflow.first = client_connect(overflow.daemon);
+    client_ask(overflow.first, "1", NULL, "echo", NULL);
+    other = client_connect(overflow.daemon);
+    client_ask(other, "1", NULL, "echo", NULL);
+    overflow.second = client_try_connect_from(overflow.daemon, "127.0.0.2");
+    if (overflow.second == NULL) /* the machine has no second address */
+        return;
+    client_request(overflow.second, "1", NULL, "echo", NULL);
+    overflow.opening = broker_expect_letter(broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+    if (row == 0) {
+        accept_overflow(&overflow);
+        answer_overflow(&overflow, "1", 0);
+        client_ask(other, "2", NULL, "echo", NULL);
+    } else {
+        broker_say_none(broker, ASKING_INBOX, overflow.opening.reply);
+        client_result(overflow.second, "1");
+        client_error(other, "null", -32000, "another user or address is due its share");
+    }
+    client_ask(overflow.first, "2", NULL, "echo", NULL);
 }
 
 /* Without a node the client waits, as without the key; nodes are asked again each second. */
@@ -549,7 +582,7 @@ TEST(nats_overflow_is_not_for_links)
     const char *there;
 
     broker_listen(broker);
-    daemon = START(.config = OVERFLOWING(",'export':true,'busy_timeout_sec':1"));
+    daemon = START(.config = OVERFLOWING(1, ",'export':true,'busy_timeout_sec':1"));
     broker_begin(broker);
     there = open_link(broker);
     DELIVER(broker, INBOX, there, "", .kind = LINK_DATA, .limit = LINK_WINDOW,

@@ -20,11 +20,6 @@ static struct letter expect_question(struct broker *broker)
     return letter;
 }
 
-static void broker_say_none(struct broker *broker, const char *sid, const char *subject)
-{
-    broker_say(broker, test_format("HMSG %s %s 16 16\r\nNATS/1.0 503\r\n\r\n", subject, sid));
-}
-
 struct asking {
     struct broker broker;
     struct daemon *daemon;

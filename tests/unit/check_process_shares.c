@@ -39,15 +39,15 @@ TEST(origin_below_its_share_has_a_claim)
 
     POOL("p", 4, EXCLUSIVE, .busy_timeout_sec = 10);
     take_workers(&one, 4);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
     late = add_client_of(&other);
     expect_action(give(late, MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 1);
-    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0], 0), &one);
     /* A worker is taken from that origin: nobody else has to give one up, and none of its other
      * clients gets it. */
     affinity_clear_client(&clients[3]);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
     expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
     departure_worker(&router, &workers[3], note_unanswered, NULL);
     waiting_worker_available(&router, &workers[3], PEER_READY);
@@ -68,7 +68,7 @@ TEST(origin_with_its_share_has_no_claim)
     ck_assert_uint_eq(shares_claims(&pools[0]), 0);
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 1);
-    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0], 0), &one);
 }
 
 /* With as many origins as workers each keeps one: none is taken back and forth. */
@@ -79,7 +79,7 @@ TEST(one_worker_is_never_taken)
     take_workers(&other, 1);
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 1);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
 }
 
 /* A link to another machine is no process that could be taken from its client. */
@@ -95,7 +95,7 @@ TEST(links_are_not_taken)
     ck_assert_uint_eq(shares_processes(&pools[0], &one), 1);
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 1);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
 }
 
 TEST(claim_ends_with_the_wait)
@@ -151,9 +151,9 @@ TEST(claims_of_an_origin_are_at_most_its_share)
     }
     ck_assert_uint_eq(shares_claims(&pools[0]), 2);
     begin_end(&clients[7], &workers[7]);
-    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0], 0), &one);
     begin_end(&clients[6], &workers[6]);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
     end(&workers[7], PEER_READY);
     expect_unchanged(late[0], MESSAGE, &workers[7]);
     expect_action(give(late[2], MESSAGE), ACTION_HOLD);
@@ -165,7 +165,7 @@ TEST(claims_of_an_origin_are_at_most_its_share)
     end(&workers[7], PEER_ABSENT);
     expect_action(give(late[2], MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 2);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
     end(&workers[7], PEER_READY);
     expect_unchanged(late[2], MESSAGE, &workers[7]);
 }
@@ -179,7 +179,7 @@ TEST(origin_with_ending_processes_keeps_its_share)
     begin_end(&clients[3], &workers[3]);
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
 }
 
 /* A worker that still ends is claimed, one that comes is not; and not in a sticky pool. */
@@ -192,7 +192,7 @@ TEST(ending_processes_are_claimed)
     ck_assert(!shares_press(&pools[0], &workers[1]));
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
     ck_assert(shares_press(&pools[0], &workers[1]));
-    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
     end(&workers[1], PEER_ABSENT);
     ck_assert(!shares_press(&pools[0], &workers[1]));
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
