@@ -55,8 +55,5 @@ struct stdio_bus *succession_resume(const struct bus_options *options,
         return NULL;
     succession->taken = upgrade_resume(services_state(bus, &upgrade_service), &succession->image,
                                        &succession->problem) == STDIO_BUS_OK;
-    if (!succession->taken || succession->image.is_check)
-        return NULL;
-    upgrade_image_free(&succession->image);
-    return bus;
+    return succession->taken && !succession->image.is_check ? bus : NULL;
 }

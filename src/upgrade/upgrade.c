@@ -367,7 +367,7 @@ static void report_resumed(struct upgrade *upgrade, const char *problem)
     report(upgrade, problem);
 }
 
-int upgrade_resume(struct upgrade *upgrade, const struct upgrade_image *image, const char **problem)
+int upgrade_resume(struct upgrade *upgrade, struct upgrade_image *image, const char **problem)
 {
     if (load(upgrade, image, problem) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
@@ -376,6 +376,7 @@ int upgrade_resume(struct upgrade *upgrade, const struct upgrade_image *image, c
     *problem = "it cannot catch signals";
     if (bus_continue(upgrade->bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
+    upgrade_image_free(image);
     report_resumed(upgrade, image->problem[0] != '\0' ? image->problem : NULL);
     return STDIO_BUS_OK;
 }

@@ -42,11 +42,11 @@ int upgrade_load_sources(const struct upgrade_image *image, struct sources *sour
 int upgrade_load_places(const struct upgrade_image *image, struct upgrade_places *places,
                         const char **problem);
 
-/* In place of bus_start: the bus continues from the image, and reports that to the log and to those
- * who have asked for the upgrade. In a check, it is only looked whether it could. STDIO_BUS_ERR
- * with the problem; then nothing that the image names was touched, nor must bus_destroy do so. */
-int upgrade_resume(struct upgrade *upgrade, const struct upgrade_image *image,
-                   const char **problem);
+/* In place of bus_start: the bus continues from the image, frees it, and then reports that to the
+ * log and to those who have asked for the upgrade. In a check, it is only looked whether it could.
+ * STDIO_BUS_ERR with the problem; then nothing that the image names was touched, nor must
+ * bus_destroy do so. */
+int upgrade_resume(struct upgrade *upgrade, struct upgrade_image *image, const char **problem);
 
 /* In a check: what the child prints of a state that it can continue from. */
 void upgrade_print_answer(void);
