@@ -6,7 +6,7 @@ for fuzzer in "$@"; do
     name=${fuzzer##*/fuzz_}
     work=fuzz/work/$name
     mkdir -p "$work/corpus" || exit 1
-    set -- -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -artifact_prefix="$work/"
+    set -- -max_total_time="${FUZZ_SECONDS:-60}" -timeout=60 -artifact_prefix="$work/"
     if [ -f "$SOURCE_DIR/fuzz/fuzz_$name.dict" ]; then
         set -- "$@" -dict="$SOURCE_DIR/fuzz/fuzz_$name.dict"
     fi
