@@ -80,7 +80,7 @@ struct nats_place_counters {
 /* federation/places.h */
 struct nats_places {
     struct placement placement; /* of the pools that other nodes serve, or are served by, */
-    struct placement leaving;   /* and of those whose sessions are no business of other nodes */
+    struct placement leaving;   /* and of remote pools in which a session id is that of a process */
     struct list asked, here; /* struct held_session (places.c); the latter are of sessions here */
     struct hash_table by_session, by_number; /* the same */
     size_t here_count;

@@ -5,7 +5,6 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "router/affinity.h"
-#include "supervisor/workers.h"
 #include "json/text.h"
 
 /* --- the asking node --- */

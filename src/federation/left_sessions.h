@@ -9,7 +9,7 @@
 /* placement's `left`: tells the serving node, if the session's worker is a link. */
 void left_sessions_tell(struct placement *placement, const struct session *session);
 
-/* For pools whose sessions are not looked for at other nodes: they are those of their worker. */
+/* For pools in which a session id is that of a process: no other node is asked for it. */
 void left_sessions_init(struct placement *placement);
 
 /* Reads what the client of a link sends. */

@@ -455,15 +455,11 @@ void places_yield(struct nats_hub *hub, const struct link_message *message)
         give_up(list_entry(session->claim, struct held_session, base));
 }
 
-static const struct worker *worker_of(const struct session *session)
-{
-    return list_entry(endpoint_of_peer(session->worker), struct worker, stream.endpoint);
-}
-
 /* At a passage, or a link, the node at its other end has it. */
 static bool is_here(const struct session *session)
 {
-    const struct worker *worker = worker_of(session);
+    const struct worker *worker = list_entry(endpoint_of_peer(session->worker), struct worker,
+                                             stream.endpoint);
 
     return worker->program.dialer == NULL && !worker->stream.endpoint.peer.is_passage &&
            session_id(session).len == session->id_len;

@@ -144,8 +144,7 @@ static size_t count_missing(const struct pool *pool, size_t wanted)
         const struct peer *peer = &worker->stream.endpoint.peer;
 
         all += peer->is_passage;
-        coming += peer->is_passage && peer->drained && list_empty(&peer->bindings) &&
-                  (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING);
+        coming += peer->drained && pools_passage_comes(worker);
     }
     wanted = wanted > coming ? wanted - coming : 0;
     left = all < pool->config->instances ? pool->config->instances - all : 0;

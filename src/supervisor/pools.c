@@ -30,6 +30,14 @@ static const struct dialer *dialer_of(struct stdio_bus *bus, const struct pool_c
     return dialer;
 }
 
+bool pools_passage_comes(const struct worker *worker)
+{
+    const struct peer *peer = &worker->stream.endpoint.peer;
+
+    return peer->is_passage && list_empty(&peer->bindings) &&
+           (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING);
+}
+
 void pools_set_dialer(struct worker *worker, const struct dialer *dialer)
 {
     worker->program.dialer = dialer;

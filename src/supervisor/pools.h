@@ -32,6 +32,9 @@ struct worker *pools_add_passage(struct stdio_bus *bus, struct pool *pool);
 /* What the passage is dialled by, borrowed. */
 void pools_set_dialer(struct worker *worker, const struct dialer *dialer);
 
+/* Whether it is a passage that runs, or is being opened, and has no client yet. */
+bool pools_passage_comes(const struct worker *worker);
+
 /* Ends passages without a session, a client or a request, and removes those that have ended.
  * Returns whether any is left. */
 bool pools_tidy_passages(struct stdio_bus *bus);

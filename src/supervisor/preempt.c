@@ -7,8 +7,8 @@
 #include "bus/depart.h"
 #include "bus/service.h"
 #include "process/pool.h"
-#include "process/worker.h"
 #include "router/shares.h"
+#include "supervisor/pools.h"
 
 /* The origin's last client that has a process of the pool. */
 static struct client *newest_client(const struct stdio_bus *bus, const struct peer_origin *origin,
@@ -60,13 +60,8 @@ static size_t count_links_coming(const struct pool *pool)
     struct list_node *node, *following;
     size_t count = 0;
 
-    list_each(&pool->workers, node, following) {
-        const struct worker *worker = list_entry(node, struct worker, link);
-        const struct peer *peer = &worker->stream.endpoint.peer;
-
-        count += peer->is_passage && list_empty(&peer->bindings) &&
-                 (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING);
-    }
+    list_each(&pool->workers, node, following)
+        count += pools_passage_comes(list_entry(node, struct worker, link));
     return count;
 }
 

@@ -35,14 +35,7 @@ static void begin_asking(struct asking *asking, const char *method)
     struct broker *broker = &asking->broker;
 
     steps_without_reloads(ASKED_AGAIN);
-    broker_listen(broker);
-    asking->daemon =
-        START(.config = test_format("{'pools':[{'id':'a','command':'@WORKER@','args':['--name',"
-                                    "'a'],'export':true}],'nats':{'servers':['127.0.0.1:%u'],"
-                                    "'node':'n1'}}",
-                                    broker->port),
-              .arguments = {"--log-level", "debug"});
-    broker_begin(broker);
+    asking->daemon = serve_pool(broker, "");
     asking->client = client_connect(asking->daemon);
     client_request(asking->client, "1", "s", method, NULL);
     broker_expect_line(broker, "SUB " SESSION);
