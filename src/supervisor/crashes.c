@@ -73,13 +73,14 @@ static struct crash *get(struct worker *worker, struct group *pool)
     return crash;
 }
 
+/* A link ends for what other machines do: the node that serves it blames the crashes there. */
 void crashes_blame(struct worker *worker)
 {
     const struct peer *peer = &worker->stream.endpoint.peer;
     const struct binding *binding = affinity_sole(peer);
 
     if (worker->after_end != WORKER_RESTARTS || binding == NULL ||
-        peer->pool->mode.clients != CLIENTS_EXCLUSIVE || worker->blamed != NULL)
+        worker->program.dialer != NULL || peer->pool->mode.clients != CLIENTS_EXCLUSIVE || worker->blamed != NULL)
         return;
     worker->blamed = binding->client->origin;
     origins_hold(worker->blamed);

@@ -423,7 +423,8 @@ async def siege(options, fleet, ledger):
             ledger.violation(f'{each.name}: no publication in a second')
     for name, node in fleet.nodes.items():
         print(f'{name}: {node.memory() >> 10} KiB', flush=True)
-        if node.memory() > MEMORY_MAX:
+        # A sanitizer keeps what was freed.
+        if node.memory() > MEMORY_MAX and 'TEST_NO_RSS' not in os.environ:
             ledger.violation(f'{name} has {node.memory()} bytes')
     for each in [*clients, *topics]:
         each.ends = True

@@ -377,6 +377,25 @@ TEST(nats_remote_pool_has_no_node)
     client_error(client, "2", -32000, "no node takes this client: full");
 }
 
+/* That is nobody's crash: the user's other clients do not wait for it. */
+TEST(nats_remote_pool_has_no_node_for_long)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct letter letter;
+
+    daemon = ask_for_pool(&broker, ",'clients':'exclusive'");
+    for (int i = 0; i < 7; i++) {
+        struct client *client = client_connect(daemon);
+
+        client_request(client, "1", NULL, "x", NULL);
+        letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
+        broker_say(&broker, test_format("HMSG %s 3 16 16\r\nNATS/1.0 503\r\n\r\n", letter.reply));
+        client_error(client, "1", -32000, "no node of NATS serves the pool a now");
+        client_close(client);
+    }
+}
+
 static const struct {
     const char *pool, *problem;
 } wrong[] = {
