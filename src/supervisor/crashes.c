@@ -79,8 +79,8 @@ void crashes_blame(struct worker *worker)
     const struct peer *peer = &worker->stream.endpoint.peer;
     const struct binding *binding = affinity_sole(peer);
 
-    if (worker->after_end != WORKER_RESTARTS || worker->program.dialer != NULL ||
-        binding == NULL || peer->pool->mode.clients != CLIENTS_EXCLUSIVE || worker->blamed != NULL)
+    if (worker->after_end != WORKER_RESTARTS || worker->program.dialer != NULL || binding == NULL ||
+        peer->pool->mode.clients != CLIENTS_EXCLUSIVE || worker->blamed != NULL)
         return;
     worker->blamed = binding->client->origin;
     origins_hold(worker->blamed);
