@@ -17,6 +17,7 @@ class Ledger:
         self.violations = []
         self.acts = 0  # of the misfortune, and their ends
         self.homes = {}  # by session: the process that has answered last, and the acts left to it
+        self.misdeeds = None  # the log of a server at fault
         self.is_calm = False  # all is well, and has been for a while
         self.owners = {}  # by process: the client that it has, where none is shared
 
@@ -27,8 +28,17 @@ class Ledger:
         self.violations.append(text)
         print(f'VIOLATION: {text}', flush=True)
 
+    def count_misdeeds(self):
+        """Each is in the log before its message is sent."""
+        if self.misdeeds is not None:
+            more = len(self.misdeeds.readlines())
+            self.counts['misdeeds'] = self.counts.get('misdeeds', 0) + more
+            self.acts += more
+
     def note_session(self, session, pid):
         """Each act moves a session once at most: one on two nodes moves with each request."""
+        if session not in self.homes or self.homes[session][0] != pid:
+            self.count_misdeeds()
         home, began, moves = self.homes.get(session, (pid, self.acts, 0))
         if home != pid:
             moves += 1
