@@ -418,6 +418,6 @@ TEST(nats_server_does_not_read)
         ck_assert_uint_eq(letter.message.position, reached);
         reached += letter.message.payload.len;
     }
-    scene.letter.message.payload.len = reached;
+    scene.letter.message.payload.len = (size_t)reached;
     answer(&scene);
 }
