@@ -34,7 +34,8 @@ struct version *versions_find(const struct list *versions, struct slice name);
 /* The version that is wanted or asked for, or NULL: there is one at most. */
 struct version *versions_open(const struct list *versions);
 
-/* A version of this name, of which there is none. NULL if out of memory. */
+/* A version of this name of VERSION_NAME_MAX bytes at most, of which there is none. NULL if out of
+ * memory. */
 struct version *versions_new(struct list *versions, struct slice name);
 
 /* A version that is wanted, in place of one of this name. NULL if out of memory. */
