@@ -318,7 +318,7 @@ async def read_command(reader):
 
 async def end_misdeeds(fleet):
     fleet.brokers[0].signal(signal.SIGUSR1)
-    await asyncio.sleep(MISSED_S)  # the last ones take half of that
+    await asyncio.sleep(MISSED_S + 3)  # the last ones may have cut connections: they are made anew
 
 
 async def misfortune(fleet, dice, ledger, options):
