@@ -134,7 +134,6 @@ static void start(const struct traffic *traffic)
     struct bus_options options = {.config = &config, .log = &test_log};
     static struct listen_config listen;
     char problem[LISTEN_PROBLEM_MAX];
-    char *emulator = getenv("TEST_EMULATOR");
     char **end = argv;
     int started;
 
@@ -144,8 +143,6 @@ static void start(const struct traffic *traffic)
     ck_assert(listen_address_of_path(&listen.address, path, problem));
     options.listens = &listen;
     options.listen_count = 1;
-    if (emulator != NULL)
-        *end++ = emulator;
     *end++ = getenv("TEST_WORKER");
     ck_assert_ptr_nonnull(end[-1]);
     pool = (struct pool_config){
