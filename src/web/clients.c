@@ -503,7 +503,7 @@ static void archive_reader(struct archive *archive, struct client *client)
     /* A connection that reads nothing more has dropped its input, amid a batch perhaps. */
     if (archive->saves && (input == NULL || buffer_len(input) < reader->clean + reader->gap))
         reader->clean = reader->gap = 0;
-    if (connection->at_hand > 0 && client->http->waits)
+    if (input != NULL && connection->at_hand > 0 && client->http->waits)
         head = slice_of(input->data + input->start, connection->at_hand);
     http_reader_archive(archive, reader, head);
     archive_expect(archive,
