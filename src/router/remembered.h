@@ -61,8 +61,8 @@ void remembered_move(struct remembered *to, struct remembered *from);
 /* The answer to this protocol version; NULL: none is remembered. */
 const struct version *remembered_version(const struct remembered *remembered, struct slice name);
 
-/* Keeps a copy of a result, in place of an older one, unless it is too long. Returns whether there
- * was another one. */
+/* Keeps a copy of a result, in place of an older one, unless it is too long. The name has
+ * VERSION_NAME_MAX bytes at most. Returns whether there was another one. */
 bool remembered_set_version(struct remembered *remembered, struct slice name,
                             const struct message *answer);
 

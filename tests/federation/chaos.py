@@ -401,6 +401,7 @@ async def siege(options, fleet, ledger):
     await misfortune(fleet, dice, ledger, options)
     if options.bad:
         await end_misdeeds(fleet)
+        ledger.count_misdeeds()
     took, late = await whole_again(clients)
     print(f'whole again after {took:.1f} s', flush=True)
     if took > WHOLE_S:

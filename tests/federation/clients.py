@@ -37,9 +37,11 @@ class Ledger:
 
     def note_session(self, session, pid):
         """Each act moves a session once at most: one on two nodes moves with each request."""
-        if session not in self.homes or self.homes[session][0] != pid:
+        home, began, moves = self.homes.get(session, (None, 0, 0))
+        if home != pid:
             self.count_misdeeds()
-        home, began, moves = self.homes.get(session, (pid, self.acts, 0))
+        if home is None:
+            home, began = pid, self.acts
         if home != pid:
             moves += 1
             if self.is_calm:

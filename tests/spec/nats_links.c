@@ -377,7 +377,7 @@ TEST(nats_remote_pool_has_no_node)
     client_error(client, "2", -32000, "no node takes this client: full");
 }
 
-/* That is nobody's crash: the user's other clients do not wait for it. */
+/* A link that no node accepts is no crash of its client: other clients of the user do not wait. */
 TEST(nats_remote_pool_has_no_node_for_long)
 {
     struct broker broker = {.port = 0};
