@@ -9,6 +9,7 @@
 #include "router/abilities.h"
 #include "router/affinity.h"
 #include "router/fresh.h"
+#include "router/shares.h"
 #include "router/waiting.h"
 
 void router_archive_begin(struct router_archive *state, struct archive *archive,
@@ -153,6 +154,18 @@ static void archive_ends(struct router_archive *state, struct peer *peer)
         waiting_release(state->router, peer);
 }
 
+/* The process that it is to get has been taken from another client perhaps. */
+static void archive_claim(struct router_archive *state, struct peer *peer)
+{
+    struct group *claim = peer->claim;
+
+    router_archive_group(state, &claim);
+    archive_expect(state->archive, claim == NULL || peer->pool == NULL,
+                   "a worker claims another one");
+    if (archive_loads(state->archive) && claim != NULL)
+        shares_add_claim(claim, peer);
+}
+
 void router_archive_peer(struct router_archive *state, struct peer *peer)
 {
     static const struct archive_field fields[] = {
@@ -170,6 +183,7 @@ void router_archive_peer(struct router_archive *state, struct peer *peer)
     archive_mark(archive, "peer");
     ARCHIVE_FIELDS(archive, peer, fields);
     router_archive_group(state, &peer->opened);
+    archive_claim(state, peer);
     router_archive_group(state, &pool);
     archive_expect(archive, (pool != NULL) == (peer->pool != NULL), "a worker has lost its pool");
     peer->pool = pool;
@@ -553,29 +567,6 @@ static void archive_holdings(struct archive *archive, struct binding *binding)
     }
 }
 
-/* What the server knows, after what the clients want. */
-static void archive_sent(struct archive *archive, void *owner, void *item)
-{
-    const struct subscription *saved = item;
-    struct slice uri = archive_slice(archive,
-                                     saved != NULL ? subscription_uri(saved) : slice_of(NULL, 0));
-    bool sent = archive_present(archive, saved != NULL && saved->sent);
-
-    archive_expect(archive, uri.len <= SUBSCRIPTION_URI_MAX, "a URI is too long");
-    if (archive_loads(archive))
-        archive_done(archive, subscriptions_load(owner, uri, sent));
-}
-
-/* Where they are loaded, the other lists get what the first one has. */
-static void archive_subscriptions(struct archive *archive, struct process_subscriptions *process)
-{
-    struct list *const lists[] = {&process->known, &process->asked, &process->wanted,
-                                  &process->stale};
-
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        ARCHIVE_LIST(archive, lists[i], struct subscription, node, archive_sent, process);
-}
-
 /* The requests in flight that the handshake refers to were loaded before it. */
 static int link_request(struct handshake *handshake, struct request *request)
 {
@@ -659,7 +650,7 @@ static void archive_bindings(struct router_archive *state)
                  state);
     if (worker->handshake == NULL)
         return;
-    archive_subscriptions(state->archive, &worker->handshake->subscriptions);
+    subscriptions_archive(&worker->handshake->subscriptions, state->archive);
     link_requests(state->archive, worker);
 }
 

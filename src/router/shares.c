@@ -135,6 +135,11 @@ void shares_claim(const struct router *router, struct group *pool, struct peer *
         shares_processes(pool, origin) + count_coming_and_going(pool, origin) >=
             share_of_processes(router, pool))
         return;
+    shares_add_claim(pool, client);
+}
+
+void shares_add_claim(struct group *pool, struct peer *client)
+{
     client->claim = pool;
     list_append(&pool->claims, &client->claiming);
 }

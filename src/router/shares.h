@@ -40,6 +40,9 @@ bool shares_left_of_connections(const struct router *router, size_t count,
  * next one that is free is the client's (a claim), whichever clients have waited longer. */
 void shares_claim(const struct router *router, struct group *pool, struct peer *client);
 
+/* The same for a client that has no claim, whatever its origin has: its claim was saved. */
+void shares_add_claim(struct group *pool, struct peer *client);
+
 /* The client does not wait any more. */
 void shares_end_claim(struct peer *client);
 

@@ -316,17 +316,6 @@ void subscriptions_forget(struct subscription *subscription)
     forget_subscription(subscription);
 }
 
-int subscriptions_load(struct process_subscriptions *process, struct slice uri, bool sent)
-{
-    struct subscription *subscription = get(process, uri);
-
-    if (subscription == NULL)
-        return STDIO_BUS_ERR;
-    subscription->sent = sent;
-    settle(subscription);
-    return STDIO_BUS_OK;
-}
-
 /* --- what the server says --- */
 
 static void mark_holders(const struct subscription *subscription, uint64_t notice)
@@ -407,4 +396,33 @@ void subscriptions_clear(struct process_subscriptions *process)
     ASSERT(list_empty(&process->asked) && list_empty(&process->known));
     clear(&process->wanted);
     clear(&process->stale);
+}
+
+/* --- the archive --- */
+
+static void archive_subscription(struct archive *archive, void *owner, void *item)
+{
+    struct subscription *subscription = item;
+    struct slice uri = archive_slice(archive, subscription != NULL ? subscription_uri(subscription)
+                                                                   : slice_of(NULL, 0));
+    bool sent = archive_present(archive, subscription != NULL && subscription->sent);
+
+    archive_expect(archive, uri.len <= SUBSCRIPTION_URI_MAX, "a URI is too long");
+    if (!archive_loads(archive))
+        return;
+    subscription = get(owner, uri);
+    if (!archive_made(archive, subscription != NULL))
+        return;
+    subscription->sent = sent;
+    settle(subscription);
+}
+
+/* Where they are loaded, the other lists get what the first one has. */
+void subscriptions_archive(struct process_subscriptions *process, struct archive *archive)
+{
+    struct list *const lists[] = {&process->known, &process->asked, &process->wanted,
+                                  &process->stale};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        ARCHIVE_LIST(archive, lists[i], struct subscription, node, archive_subscription, process);
 }

@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_ROUTER_SUBSCRIPTIONS_H
 #define STDIO_BUS_ROUTER_SUBSCRIPTIONS_H
 
+#include "base/archive.h"
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/siphash.h"
@@ -130,10 +131,6 @@ void subscriptions_end_all(struct subscriber *subscriber);
 /* The server is told by a client that nobody subscribes to a stale one. */
 void subscriptions_forget(struct subscription *subscription);
 
-/* Whether the server knows the URI, which some client has or has had. STDIO_BUS_ERR if out of
- * memory. */
-int subscriptions_load(struct process_subscriptions *process, struct slice uri, bool sent);
-
 /* Marks the clients that have subscribed to this resource, or to one that it is a part of. */
 void subscriptions_mark(struct process_subscriptions *process, struct slice uri);
 
@@ -154,5 +151,8 @@ void subscriptions_restart(struct process_subscriptions *process);
 
 /* Forgets all; no client has one or asks for one. */
 void subscriptions_clear(struct process_subscriptions *process);
+
+/* Whether the server knows each of them, after what the clients have. */
+void subscriptions_archive(struct process_subscriptions *process, struct archive *archive);
 
 #endif

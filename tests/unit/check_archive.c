@@ -305,3 +305,48 @@ TEST(archive_of_a_router_that_is_cut_is_refused)
     archive_free(&saved);
     tear_down();
 }
+
+/* Four clients for two processes: the last one is of another address than the others. */
+static void add_claiming_clients(void)
+{
+    static struct peer_origin origins[2];
+
+    set_up();
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    for (int i = 0; i < 4; i++) {
+        origins[i / 3] = (struct peer_origin){.clients = 0};
+        peer_origin_init(&origins[i / 3]);
+        clients[i].origin = &origins[i / 3];
+        add_client();
+    }
+}
+
+/* Though another client has waited longer, the next process is for the one with the claim. */
+TEST(archive_keeps_claims)
+{
+    static const char message[] = "{'id':1,'method':'m'}";
+    struct archive saved, loaded;
+
+    add_claiming_clients();
+    for (int i = 0; i < 4; i++)
+        expect_action(give(&clients[i], message), i < 2 ? ACTION_FORWARD : ACTION_HOLD);
+    ck_assert(clients[2].claim == NULL && clients[3].claim == &pools[0]);
+    departure_client(&router, &clients[1], note_unanswered, NULL);
+    departure_worker(&router, &workers[1], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[1], PEER_READY);
+    archive_begin_saving(&saved);
+    archive_router(&saved);
+    ck_assert(archive_ok(&saved));
+    tear_down();
+    add_claiming_clients();
+    archive_begin_loading(&loaded, slice_of(saved.data, saved.len), -1);
+    archive_router(&loaded);
+    ck_assert_msg(archive_ok(&loaded), "%s: %s", loaded.part, loaded.problem);
+    while (waiting_next_released(&router) != NULL)
+        continue;
+    expect_action(give(&clients[2], message), ACTION_HOLD);
+    expect_unchanged(&clients[3], message, &workers[1]);
+    archive_free(&loaded);
+    archive_free(&saved);
+    tear_down();
+}
