@@ -577,16 +577,36 @@ static bool has_given_up(const struct run *run)
            strstr(run->log_text.data, "neither the next program nor this one") != NULL;
 }
 
+/* The name of a process that has ended, or ends. */
+static const char *name_of(pid_t pid, char name[64])
+{
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+    file = fopen(path, "r");
+    if (file == NULL || fscanf(file, "%63[^\n]", name) != 1)
+        snprintf(name, 64, "?");
+    if (file != NULL)
+        fclose(file);
+    return name;
+}
+
 /* The daemon must have reaped all processes, if it could kill them. */
 static void check_children(struct run *run)
 {
-    pid_t pid = waitpid(-1, NULL, 0);
+    siginfo_t child = {.si_pid = 0};
+    char name[64] = "";
+    pid_t pid;
 
+    if (waitid(P_ALL, 0, &child, WEXITED | WNOWAIT) == 0)
+        name_of(child.si_pid, name);
+    pid = waitpid(-1, NULL, 0);
     while (waitpid(-1, NULL, 0) > 0)
         continue;
     if (pid > 0 && !has_fault(run->board, FAULT_waitpid, 0) &&
         count_faults(run->board, FAULT_kill, 0) < 2 && !has_given_up(run))
-        run_fail(run, "process %ld outlived the daemon", (long)pid);
+        run_fail(run, "process %ld (%s) outlived the daemon", (long)pid, name);
 }
 
 /* True if the only fault is a call that the daemon must repeat. */
