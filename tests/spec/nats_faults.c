@@ -70,7 +70,7 @@ static const struct {
     {"MSG x 3 3\r\nabcdef\r\n", "no line end after a payload", 0},
     {"MSG x 3 0\r\nabcdef\r\n", "no line end after a payload", 0},
     {"MSG x 3 -5\r\nabc\r\n", "a message that cannot be read", 0},
-    {"MSG x 3 999999999999999\r\n", "a payload is too long", 0},
+    {"MSG x 3 999999999\r\n", "a payload is too long", 0},
     {"MSG x 3 99999999999999999999\r\n", "a message that cannot be read", 0},
     {"MSG x 99999999999999999999 3\r\nabc\r\n", "a message that cannot be read", 0},
     {"MSG x 3 0x10\r\n", "a message that cannot be read", 0},
