@@ -40,6 +40,12 @@
 
 #define FRAMED "'framing':'content-length','args':['--framing','content-length']"
 
+#ifdef HAVE_NO_NEW_PRIVS
+#define NO_NEW_PRIVS ",'no_new_privs':true"
+#else
+#define NO_NEW_PRIVS
+#endif
+
 #define POOL(id, instances, command)                                                               \
     "{'id':'" id "','command':'" command "','args':['--name','" id "'],'instances':" #instances "}"
 
@@ -517,7 +523,7 @@ const struct scene scenes[SCENES] = {
      .arguments = CONFIG_AND("--tcp", "[::1]:0", "--token-file", "@DIR@/token", DEBUG),
      .token = true,
      .config = "{'pools':[{'id':'b','command':'@WORKER@','args':['--name','b'],'instances':1,"
-               "'env':{'A':'${FAULTS_DIR}'},'cwd':'@DIR@','core':false,'no_new_privs':true}]}",
+               "'env':{'A':'${FAULTS_DIR}'},'cwd':'@DIR@','core':false" NO_NEW_PRIVS "}]}",
      .play = play_listening,
      .descriptors = 64},
     {.name = "stdio",

@@ -34,7 +34,9 @@ static const struct {
     {"", ",'env':{'A':'1'}", CHANGE_PROGRAM},
     {",'env':{'A':'1'}", ",'env':{'A':'2'}", CHANGE_PROGRAM},
     {"", ",'cwd':'/'", CHANGE_PROGRAM},
+#ifdef HAVE_NO_NEW_PRIVS
     {"", ",'no_new_privs':true", CHANGE_PROGRAM},
+#endif
     {"", ",'core':false", CHANGE_PROGRAM},
     {"", ",'stderr':'log'", CHANGE_PROGRAM},
     {"", ",'stderr':'inherit'", CHANGE_KEEPS},

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/unix_path.h"
 #include "network.h"
 #include "suite.h"
 #include "transport/address.h"
@@ -456,7 +457,7 @@ TEST_ROWS(only_its_own_file_is_unlinked, 3)
 
 TEST(longest_name)
 {
-    size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
+    size_t max = UNIX_PATH_MAX;
     char name[256];
     int client;
 

@@ -198,6 +198,9 @@ static const struct {
     {"rmp.schemas.id", NULL},   /* of no other schema */
     {"rmp.schemas.type", NULL}, /* a family of RMP */
     {"include", NULL},          /* no file includes here */
+#ifndef HAVE_NO_NEW_PRIVS
+    {"pools.no_new_privs", "true"},
+#endif
 };
 
 static bool parser_is_stricter(const char *path, const char *value)
