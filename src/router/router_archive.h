@@ -2,7 +2,7 @@
  * then what the peers have with each other. Peers are named by their numbers, which they keep.
  *
  * What a peer was held for is not in the archive: a held peer is released, and offers its message
- * again, so that it is decided again. Its claim to the next free worker is. */
+ * again, so that it is decided again. Its claim to a worker is kept. */
 #ifndef STDIO_BUS_ROUTER_ROUTER_ARCHIVE_H
 #define STDIO_BUS_ROUTER_ROUTER_ARCHIVE_H
 
