@@ -125,8 +125,8 @@ TEST(design_silent_client_is_disconnected)
     struct client *busy = client_connect(daemon), *silent;
     begin_request(busy, 1);
     silent = client_connect(daemon);
-    client_ask(silent, "50", NULL, "echo", NULL);
     int64_t begin = now_ms();
+    client_ask(silent, "50", NULL, "echo", NULL);
     client_expect_eof(silent);
     ck_assert_int_ge(now_ms() - begin, 900);
     daemon_wait_log(daemon, "\\[client=[12]\\] disconnected: no message for idle_timeout_sec");
@@ -172,8 +172,8 @@ TEST(design_rate_of_an_http_session_is_limited)
 {
     struct daemon *daemon = START(HTTP_MCP, .limits = "'max_message_rate':10");
     struct http *connections[] = {http_connect(daemon), http_connect(daemon)};
-    const char *session = http_session(connections[0]);
     int64_t begin = now_ms();
+    const char *session = http_session(connections[0]); /* two messages */
     for (int i = 0; i < 10; i++) {
         for (int j = 0; j < 2; j++)
             http_post(connections[j], session, "{'jsonrpc':'2.0','id':%d,'method':'echo'}",
