@@ -48,8 +48,8 @@ static inline void sip_round(struct sip_state *s)
     s->v2 = rotate_left(s->v2, 32);
 }
 
-/* Little-endian on each machine, since nodes of a federation compare hashes
- * (federation/place_text.h). Compilers make one load of it where they can. */
+/* Little-endian on each machine, since nodes compare hashes (nats/link_stream.c,
+ * federation/place_text.c). Compilers make one load of it where they can. */
 static inline uint64_t load_word(const unsigned char *from)
 {
     return (uint64_t)from[0] | (uint64_t)from[1] << 8 | (uint64_t)from[2] << 16 |

@@ -14,7 +14,7 @@ struct siphash_key {
  * worse than no key. Never fails. */
 struct siphash_key siphash_random_key(void);
 
-/* The hash of `len` bytes. `data` may be NULL when len is 0. */
+/* The hash of `len` bytes, the same on each machine. `data` may be NULL when len is 0. */
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t len);
 
 /* --- Bytes of the system's random source. --- */
