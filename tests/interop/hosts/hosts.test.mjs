@@ -166,10 +166,11 @@ test('the configuration of codex is imported', { timeout,
     assert.match(await mcp('list'), new RegExp(`^shared +${daemon} `, 'm'));
     const { stdout, stderr } = await run(daemon, ['--import', file], { env: place.env });
     assert.match(stderr, /"shared": left alone: it is stdio_bus already/);
-    assert.match(stderr, /"remote": left out: it is reached by a URL/);
+    assert.match(stderr, /"remote": in place of its URL and its headers write/);
     const [command, ...args] = server;
     assert.deepEqual(JSON.parse(stdout).pools, [{ id: 'everything', command, args,
-        env: { KEY: 'a "b" \\' }, protocol: 'mcp', instances: 16 }]);
+        env: { KEY: 'a "b" \\' }, protocol: 'mcp', instances: 16 },
+    { id: 'remote', url: 'http://127.0.0.1:9/mcp', protocol: 'mcp', instances: 16 }]);
     const config = path.join(place.home, 'bus.json');
     fs.writeFileSync(config, stdout);
     await run(daemon, ['--config', config, '--check-config', '--strict'], { env: place.env });
