@@ -578,7 +578,7 @@ static bool has_given_up(const struct run *run)
 }
 
 /* The name of a process that has ended, or ends. */
-static const char *name_of(pid_t pid, char name[64])
+static void read_name(pid_t pid, char name[64])
 {
     char path[64];
     FILE *file;
@@ -589,7 +589,6 @@ static const char *name_of(pid_t pid, char name[64])
         snprintf(name, 64, "?");
     if (file != NULL)
         fclose(file);
-    return name;
 }
 
 /* The daemon must have reaped all processes, if it could kill them. */
@@ -600,7 +599,7 @@ static void check_children(struct run *run)
     pid_t pid;
 
     if (waitid(P_ALL, 0, &child, WEXITED | WNOWAIT) == 0)
-        name_of(child.si_pid, name);
+        read_name(child.si_pid, name);
     pid = waitpid(-1, NULL, 0);
     while (waitpid(-1, NULL, 0) > 0)
         continue;

@@ -304,3 +304,10 @@ const char *http_session(struct http *http)
     http_expect(http, 202);
     return session;
 }
+
+void http_open_stream(struct http *http, const char *session)
+{
+    http_send(http, "GET", "/mcp",
+              test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session), NULL);
+    ck_assert_int_eq(http_status(http), 200);
+}

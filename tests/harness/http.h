@@ -74,4 +74,7 @@ void http_expect_end(struct http *http);
  * the test ends. */
 const char *http_session(struct http *http);
 
+/* Opens the stream of the session by GET. */
+void http_open_stream(struct http *http, const char *session);
+
 #endif

@@ -18,13 +18,6 @@ static void expect_gone(struct http *http)
     message_error(http_expect(http, 404), "null", -32000, "no such session");
 }
 
-static void open_stream(struct http *http, const char *session)
-{
-    http_send(http, "GET", "/mcp",
-              test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session), NULL);
-    ck_assert_int_eq(http_status(http), 200);
-}
-
 /* Hosts leave without DELETE: their processes are for the sessions that come. */
 TEST(http_idle_session_gives_its_process_to_the_next_one)
 {
@@ -49,7 +42,7 @@ TEST(http_session_in_use_keeps_its_process)
     struct daemon *daemon = START(POOL_OF("3"), .limits = "'session_idle_sec':86400");
     struct http *a = http_connect(daemon), *b = http_connect(daemon), *c = http_connect(daemon);
     const char *streams = http_session(a), *asks = http_session(b), *idle = http_session(c);
-    open_stream(a, streams);
+    http_open_stream(a, streams);
     http_post(b, asks, "{'jsonrpc':'2.0','id':1,'method':'hold'}");
     message_result(http_expect(b, 200), "1");
     http_post(b, asks, ECHO("2"));
@@ -72,7 +65,7 @@ TEST_ROWS(http_session_gives_way_after_its_last_use, 2)
     struct http *a = http_connect(daemon), *b = http_connect(daemon), *c = http_connect(daemon);
     const char *session = http_session(a);
     if (row == 0) {
-        open_stream(b, session);
+        http_open_stream(b, session);
     } else {
         http_post(b, session, "{'jsonrpc':'2.0','id':1,'method':'hold'}");
         message_result(http_expect(b, 200), "1");

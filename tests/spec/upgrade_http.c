@@ -70,17 +70,8 @@ TEST(upgrade_http_beside_the_end_of_a_session)
     }
 }
 
-/* A session with an open stream does not give way to another one, however long an upgrade takes. */
-static void open_stream(const struct daemon *daemon, const char *session)
-{
-    struct http *http = http_connect(daemon);
-
-    http_send(http, "GET", "/mcp",
-              test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session), NULL);
-    ck_assert_int_eq(http_status(http), 200);
-}
-
-/* A session waits for a process; so does the one that its client began after it. */
+/* A session waits for a process; so does the one that its client began after it. One with an open
+ * stream does not give way to them, however long an upgrade takes. */
 TEST(upgrade_http_keeps_messages_that_wait)
 {
     struct http *http, *waits[2];
@@ -89,7 +80,7 @@ TEST(upgrade_http_keeps_messages_that_wait)
 
     http = http_connect(daemon);
     session = http_session(http);
-    open_stream(daemon, session);
+    http_open_stream(http_connect(daemon), session);
     for (size_t i = 0; i < COUNT(waits); i++) {
         waits[i] = http_connect(daemon);
         http_post(waits[i], NULL, REQUEST("1", "initialize"));
@@ -102,7 +93,7 @@ TEST(upgrade_http_keeps_messages_that_wait)
         http_expect(http, 204);
         message_result(http_expect(waits[i], 200), "1");
         session = test_format("%.*s", SHOWN(http_field(waits[i], "Mcp-Session-Id")));
-        open_stream(daemon, session);
+        http_open_stream(http_connect(daemon), session);
         daemon_upgrade(daemon);
     }
 }
