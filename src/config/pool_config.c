@@ -378,11 +378,7 @@ static bool build_url_argv(struct pool_config *pool, const struct json_value *ob
         return false;
     pool->argv[0] = own_name;
     pool_url_arguments(object, pool->argv + 1, count);
-    for (size_t i = 1; i <= count; i++) {
-        if (pool->argv[i] == NULL)
-            return false;
-    }
-    return true;
+    return pool->argv[count] != NULL;
 }
 
 /* For the log alone. */

@@ -71,12 +71,15 @@ void pool_url_check_keys(struct diagnostics *diagnostics, const struct json_valu
 struct arguments {
     char **to;
     size_t size, count;
+    bool failed;
 };
 
 static void add(struct arguments *arguments, const char *text)
 {
-    if (arguments->count < arguments->size)
+    if (arguments->count < arguments->size && !arguments->failed) {
         arguments->to[arguments->count] = slice_copy(slice_of_text(text));
+        arguments->failed = arguments->to[arguments->count] == NULL;
+    }
     arguments->count++;
 }
 

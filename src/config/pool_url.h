@@ -12,7 +12,7 @@ void pool_url_check_headers(struct diagnostics *diagnostics, const struct json_v
 void pool_url_check_keys(struct diagnostics *diagnostics, const struct json_value *pool);
 
 /* The arguments after argv[0], of a valid pool with "url", each to be freed: at most `size` are
- * written to `argv`. Returns how many there are; NULL among them: out of memory. */
+ * written to `argv`, none after one for which there was no memory. Returns how many there are. */
 size_t pool_url_arguments(const struct json_value *pool, char **argv, size_t size);
 
 /* The file that is executed: this program. */

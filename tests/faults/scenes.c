@@ -563,6 +563,7 @@ const struct scene scenes[SCENES] = {
                "{'id':'c','url':'http://h','protocol':'mcp','headers':{'X':'y'}}],"
                "'listen':{'group':'root','allow_uids':['root']}}",
      .play = play_nothing,
+     .forgets = true,
      .no_path = true},
     {.name = "check as JSON",
      .arguments = CONFIG_AND("--check-config", "--json"),
