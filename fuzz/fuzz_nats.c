@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "config/nats_keys.h"
 #include "nats/framing.h"
 #include "nats/protocol.h"
@@ -28,7 +29,7 @@ static void read_info(struct frame_run *run, struct slice json)
 {
     struct nats_info info;
 
-    if (!nats_info_read(&info, json))
+    if (nats_info_read(&info, json) != STDIO_BUS_OK)
         return;
     EXPECT(info.url_count <= NATS_URLS_MAX, "%zu urls", info.url_count);
     for (size_t i = 0; i < info.url_count; i++)

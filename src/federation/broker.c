@@ -387,9 +387,10 @@ static const char *unusable(const struct nats_info *info)
 static void take_info(struct broker *broker, struct slice json)
 {
     const char *problem;
+    int status = nats_info_read(&broker->info, json);
 
-    if (!nats_info_read(&broker->info, json)) {
-        lose(broker, "an INFO that is no JSON");
+    if (status != STDIO_BUS_OK) {
+        lose(broker, status == STDIO_BUS_ERR ? "out of memory" : "an INFO that is no JSON");
         return;
     }
     problem = unusable(&broker->info);

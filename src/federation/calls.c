@@ -33,17 +33,34 @@ static void note_done(struct nats_call *call)
 
 /* --- answers --- */
 
+/* The subject of the answer; NULL: none is asked for. */
+static struct slice reply_of(const struct nats_call *call)
+{
+    return slice_of(call->reply, call->reply != NULL ? strlen(call->reply) : 0);
+}
+
 /* An error of the daemon's own in place of an answer; the id is that of the message. */
-static int answer_error(struct nats_hub *hub, const char *reply, struct message_id id, int code,
+static int answer_error(struct nats_hub *hub, struct slice reply, struct message_id id, int code,
                         const char *problem)
 {
     char line[MESSAGE_ERROR_MAX];
 
-    if (reply == NULL)
+    if (reply.data == NULL)
         return STDIO_BUS_OK;
-    return broker_publish_text(&hub->broker, slice_of_text(reply),
+    return broker_publish_text(&hub->broker, reply,
                                slice_of(line,
                                         message_write_error(line, sizeof line, id, code, problem)));
+}
+
+/* Counts and reports an answer that was not sent, after the status of broker_publish. */
+static void note_lost(struct nats_hub *hub, int status)
+{
+    if (status == STDIO_BUS_OK)
+        return;
+    hub->broker.counters.lost++;
+    log_warn(hub->bus->log, "nats", "an answer is lost: %s",
+             status == STDIO_BUS_EINVAL ? "max_payload of the NATS server is too small"
+                                        : "out of memory");
 }
 
 static int64_t now_ms(const struct nats_call *call)
@@ -67,12 +84,12 @@ static int send_answer(struct nats_call *call, struct message_id id,
     int status = STDIO_BUS_OK;
 
     if (call->reply != NULL)
-        status = broker_publish(&call->hub->broker, slice_of_text(call->reply), delivery);
+        status = broker_publish(&call->hub->broker, reply_of(call), delivery);
     if (status == STDIO_BUS_EINVAL)
-        status = answer_error(call->hub, call->reply, id, JSONRPC_SERVER_ERROR,
+        status = answer_error(call->hub, reply_of(call), id, JSONRPC_SERVER_ERROR,
                               "the answer is longer than max_payload of the NATS server");
     if (status == STDIO_BUS_EINVAL) { /* nor does the error fit */
-        call->hub->broker.counters.lost++;
+        note_lost(call->hub, status);
         status = STDIO_BUS_OK;
     }
     if (status == STDIO_BUS_OK) {
@@ -85,7 +102,7 @@ static int send_answer(struct nats_call *call, struct message_id id,
 /* The message is refused, or the whole array. */
 static void refuse_call(struct nats_call *call, struct message_id id, int code, const char *problem)
 {
-    (void)answer_error(call->hub, call->reply, id, code, problem);
+    note_lost(call->hub, answer_error(call->hub, reply_of(call), id, code, problem));
     note_done(call);
 }
 
@@ -154,16 +171,15 @@ static void finish(struct nats_call *call)
 {
     struct json_text *answers = &call->answers;
     const struct delivery whole = {.bytes = json_text_slice(answers)};
+    int status = STDIO_BUS_OK;
 
     if (answers->len > 0) {
         answers->data[answers->len - 1] = ']';
-        if (send_answer(call, no_id, &whole) != STDIO_BUS_OK) {
-            log_warn(call->hub->bus->log, "nats", "out of memory: an answer is lost");
-            call->hub->broker.counters.lost++;
-        }
+        status = send_answer(call, no_id, &whole);
     } else if (call->reply != NULL) {
-        (void)broker_publish_text(&call->hub->broker, slice_of_text(call->reply), slice_of("", 0));
+        status = broker_publish_text(&call->hub->broker, reply_of(call), slice_of("", 0));
     }
+    note_lost(call->hub, status);
     note_done(call);
 }
 
@@ -383,7 +399,6 @@ static const char *refusal(const struct nats_hub *hub, const struct group *group
 static void refuse(struct nats_export *export, const struct nats_frame *frame, const char *problem)
 {
     struct nats_hub *hub = export->hub;
-    char *reply = frame->line.reply.data != NULL ? slice_copy(frame->line.reply) : NULL;
     struct message_scratch scratch UNINITIALIZED;
     struct message message UNINITIALIZED;
     struct scanner scanner;
@@ -392,10 +407,9 @@ static void refuse(struct nats_export *export, const struct nats_frame *frame, c
     if (message_scan(&scanner, frame->payload) &&
         message_from_scan(&message, frame->payload, &scanner.fields, &scratch) == MESSAGE_OK)
         id = message.id;
-    (void)answer_error(hub, reply, id, JSONRPC_SERVER_ERROR, problem);
+    note_lost(hub, answer_error(hub, frame->line.reply, id, JSONRPC_SERVER_ERROR, problem));
     log_warn(hub->bus->log, "nats", "a request is refused: %s", problem);
     export->refused++;
-    free(reply);
 }
 
 void nats_call_came(struct nats_subscription *subscription, const struct nats_frame *frame)
@@ -500,7 +514,7 @@ static void archive_call(struct archive *archive, void *owner, void *item)
     if (!archive_made(archive, call != NULL))
         return;
     archive_mark(archive, "natscall");
-    reply = slice_of(call->reply, call->reply != NULL ? strlen(call->reply) : 0);
+    reply = reply_of(call);
     line = slice_of(call->line, call->len);
     if (call->taken > 0)
         line = slice_of(line.data + call->taken, line.len - call->taken);

@@ -186,16 +186,18 @@ static void read_urls(struct nats_info *info, const struct json_value *urls)
     }
 }
 
-bool nats_info_read(struct nats_info *info, struct slice json)
+int nats_info_read(struct nats_info *info, struct slice json)
 {
     struct document document;
     struct document_error error;
     const struct json_value *root, *nonce;
     bool is_object;
+    int status;
 
     *info = (struct nats_info){.max_payload = 0};
-    if (document_read(&document, json, &error) != STDIO_BUS_OK)
-        return false;
+    status = document_read(&document, json, &error);
+    if (status != STDIO_BUS_OK)
+        return status;
     root = document.root;
     is_object = root->type == JSON_OBJECT;
     if (is_object) {
@@ -215,7 +217,7 @@ bool nats_info_read(struct nats_info *info, struct slice json)
         read_urls(info, document_member_of(root, "connect_urls", JSON_ARRAY));
     }
     document_free(&document);
-    return is_object;
+    return is_object ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
 }
 
 /* --- subjects --- */

@@ -56,8 +56,8 @@ struct nats_info {
     size_t url_count;
 };
 
-/* False: it is no JSON object. */
-bool nats_info_read(struct nats_info *info, struct slice json);
+/* STDIO_BUS_EINVAL: it is no JSON object. STDIO_BUS_ERR: out of memory. */
+int nats_info_read(struct nats_info *info, struct slice json);
 
 /* Writes any bytes as parts of a subject; without a NUL. Returns the length, NATS_NAME_SIZE(len) at
  * most. '/' parts them, as '.'; what a subject cannot have, '.' itself and '%' become %XX. No two

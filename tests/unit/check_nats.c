@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "config/nats_keys.h"
 #include "nats/framing.h"
 #include "nats/protocol.h"
@@ -143,14 +144,20 @@ TEST(line_has_a_limit)
 
 /* --- INFO, headers, subjects --- */
 
+static int read_info(struct nats_info *info, const char *json)
+{
+    return nats_info_read(info, slice_of_text(json));
+}
+
 TEST(info_is_read)
 {
     struct nats_info info;
 
-    ck_assert(nats_info_read(&info, slice_of_text("{\"max_payload\":1048576,\"headers\":true,"
-                                                  "\"tls_required\":true,\"nonce\":\"abcdefghijk\","
-                                                  "\"connect_urls\":[\"127.0.0.1:1\",5,\"\","
-                                                  "\"[::1]:2\"],\"ldm\":true}")));
+    ck_assert_int_eq(read_info(&info, "{\"max_payload\":1048576,\"headers\":true,"
+                                      "\"tls_required\":true,\"nonce\":\"abcdefghijk\","
+                                      "\"connect_urls\":[\"127.0.0.1:1\",5,\"\",\"[::1]:2\"],"
+                                      "\"ldm\":true}"),
+                     STDIO_BUS_OK);
     ck_assert_uint_eq(info.max_payload, 1048576);
     ck_assert(info.headers && info.tls_required && info.lame_duck);
     ck_assert(!info.auth_required && !info.tls_available);
@@ -158,10 +165,10 @@ TEST(info_is_read)
     ck_assert_uint_eq(info.url_count, 2);
     ck_assert_str_eq(info.urls[0], "127.0.0.1:1");
     ck_assert_str_eq(info.urls[1], "[::1]:2");
-    ck_assert(nats_info_read(&info, slice_of_text("{\"max_payload\":-1}")));
+    ck_assert_int_eq(read_info(&info, "{\"max_payload\":-1}"), STDIO_BUS_OK);
     ck_assert_uint_eq(info.max_payload, 0);
-    ck_assert(!nats_info_read(&info, slice_of_text("[]")));
-    ck_assert(!nats_info_read(&info, slice_of_text("{")));
+    ck_assert_int_eq(read_info(&info, "[]"), STDIO_BUS_EINVAL);
+    ck_assert_int_eq(read_info(&info, "{"), STDIO_BUS_EINVAL);
 }
 
 TEST(no_responders_is_known)
