@@ -25,6 +25,7 @@ uint64_t clock_epoch_ms(void)
 {
     struct timespec now = {0, 0};
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+        now.tv_sec = time(NULL);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }

@@ -201,8 +201,10 @@ void play_nats_links(struct run *run)
     peer_close(&ben);
     peer_close(&ann);
     run_terminate(run);
-    while (run_alive(run))
+    while (run_alive(run)) {
+        run_insist(run);
         nap();
+    }
     kill(server, SIGKILL);
     waitpid(server, NULL, 0);
 }

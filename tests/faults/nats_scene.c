@@ -179,13 +179,16 @@ void play_nats(struct run *run)
                              "29") "-ERR 'Stale Connection'\r\n");
         await_end_of(&server);
     }
-    if (served)
+    if (served && !await(&server, "PUB r.4 ")) {
+        run_lift(run); /* time may have stood still */
         served = await(&server, "PUB r.4 ");
+    }
     run_lift(run);
     served = served && ask(&server);
     run->client_lost = run->client_lost || !served;
     run_terminate(run);
     while (run_alive(run) && server.fd >= 0) {
+        run_insist(run);
         look(&server);
         nap();
     }
@@ -306,6 +309,7 @@ void play_nats_topics(struct run *run)
     run->client_lost = run->client_lost || !served;
     run_terminate(run);
     while (run_alive(run) && server.fd >= 0) {
+        run_insist(run);
         look(&server);
         nap();
     }

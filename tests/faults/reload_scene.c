@@ -44,6 +44,7 @@ static void reload(struct run *run, const char *config)
     int64_t began_ms = now_ms();
 
     run_write_config(run, config);
+    run->hung_up = true;
     if (run_alive(run))
         kill(run->daemon, SIGHUP);
     while (run_alive(run) && count_reloads(run) == before &&

@@ -42,6 +42,7 @@ struct run {
     int to, from, log;  /* this program's ends of its stdin, stdout, stderr; -1: none */
     struct text log_text;
     bool client_lost; /* a connection ended unexpectedly */
+    bool hung_up;     /* SIGHUP was sent */
 };
 
 struct peer { /* a client */

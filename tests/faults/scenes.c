@@ -678,7 +678,7 @@ const struct scene scenes[SCENES] = {
      .config = "{'pools':[{'id':'b','command':'@WORKER@','instances':1,'export':true},"
                "{'id':'far','remote':true},"
                "{'id':'full','command':'@WORKER@','clients':'exclusive','instances':1,"
-               "'busy_timeout_sec':1,'overflow':true}],"
+               "'busy_timeout_sec':1,'overflow':true}],'limits':{'drain_timeout_sec':3},"
                "'nats':{'servers':['127.0.0.1:@PORT@'],'node':'n'}}",
      .play = play_nats_links,
      .listener = TCP_LISTENER,
