@@ -162,7 +162,7 @@ static void show_nothing(struct page *page, struct web_view *view)
 
     if (!is_other)
         log_error(page->figures.bus->log, "", "out of memory: the page is not shown");
-    show_text(view, 503, is_other ? "the daemon does not answer\n" : "out of memory\n");
+    show_text(view, 503, is_other ? "there are no figures now\n" : "out of memory\n");
 }
 
 static void show_figures(struct page *page, struct web_view *view)

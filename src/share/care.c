@@ -151,15 +151,18 @@ static const char *write_pids(char to[PIDS_MAX], const struct share *share)
     return to;
 }
 
-/* Whether nothing more will come of it. A daemon that does not answer has ended: `now` has no reply
- * then. One that is about to end may answer yet, when its processes are gone. */
-static bool is_over(const struct share *before, enum care_act act, struct share *now)
+/* Whether nothing more will come of it. Of a daemon that has ended `now` has no reply, nor of one
+ * that could not be asked, for this reason. One that is about to end may answer yet, when its
+ * processes are gone. */
+static bool is_over(const struct share *before, enum care_act act, struct share *now, int *reason)
 {
     bool runs;
 
+    *reason = 0;
     if (!share_ask(now, before->base, GREETING_STATUS "\n")) {
+        *reason = errno;
         share_free(now);
-        return true;
+        return share_has_ended(*reason);
     }
     if (share_member(now, "stopping", JSON_BOOLEAN) != NULL)
         return false;
@@ -169,12 +172,12 @@ static bool is_over(const struct share *before, enum care_act act, struct share 
     return !has_any_process_of(now, before) && (!runs || is_in_state(now, "awake"));
 }
 
-/* False: it takes too long. */
-static bool await(const struct share *before, enum care_act act, struct share *now)
+/* False: it takes too long, or the daemon cannot be asked, for this reason. */
+static bool await(const struct share *before, enum care_act act, struct share *now, int *reason)
 {
     int64_t until_ms = clock_now_ms() + PATIENCE_MS;
 
-    while (!is_over(before, act, now)) {
+    while (!is_over(before, act, now, reason)) {
         if (clock_now_ms() > until_ms)
             return false;
         share_free(now);
@@ -231,16 +234,18 @@ int care_act(const struct share *share, enum care_act act, char text[CARE_TEXT_M
 {
     const char *line = act == CARE_STOP ? GREETING_STOP "\n" : GREETING_RESTART "\n";
     struct share before, now;
-    int status;
+    int status, reason;
 
     if (!share_ask(&before, share->base, line)) {
         status = say(text, "%s: the daemon does not answer: %s", share->base, strerror(errno));
         share_free(&before);
         return status;
     }
-    if (!await(&before, act, &now))
-        status = say(text, "%s: it was asked to %s, and is still busy with that", share->base,
-                     act == CARE_STOP ? "stop" : "restart");
+    if (!await(&before, act, &now, &reason))
+        status = say(text, "%s: it was asked to %s, and %s%s", share->base,
+                     act == CARE_STOP ? "stop" : "restart",
+                     reason != 0 ? "does not answer any more: " : "is still busy with that",
+                     reason != 0 ? strerror(reason) : "");
     else if (act == CARE_STOP)
         status = report_stop(&before, &now, text);
     else

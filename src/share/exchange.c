@@ -75,6 +75,7 @@ char *exchange_read_reply(int fd, int timeout_ms)
         if (newline != NULL || len < size - 1)
             continue;
         size *= 2;
+        errno = EMSGSIZE;
         larger = size <= IDENTITY_MAX * 2 ? realloc(line, size) : NULL;
         if (larger == NULL)
             break;

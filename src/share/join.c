@@ -27,8 +27,9 @@
 
 enum outcome {
     JOINED,
-    GONE,    /* nobody listens, or the daemon was about to end */
-    DIFFERS, /* it shares another server */
+    GONE,     /* nobody listens, or the daemon was about to end */
+    HINDERED, /* by a want of this program's own, which may pass */
+    DIFFERS,  /* it shares another server */
     FAILED
 };
 
@@ -61,7 +62,13 @@ static enum outcome judge(struct join *join, const char *reply)
     return DIFFERS;
 }
 
-/* A failure of the connection is that of a daemon that ends. */
+static enum outcome hindered(struct join *join, const char *file)
+{
+    fail(join, "cannot join the daemon at %s in %s: %s", file, join->directory, strerror(errno));
+    return HINDERED;
+}
+
+/* An end of the connection is that of a daemon that ends. */
 static enum outcome greet(struct join *join, int *fd)
 {
     const char *parts[] = {GREETING_JOIN, join->daemon.identity, GREETING_JOIN_END "\n"};
@@ -80,8 +87,10 @@ static enum outcome greet(struct join *join, int *fd)
         outcome = judge(join, reply);
     else if (errno == ETIMEDOUT)
         outcome = fail(join, "%s in %s: the daemon does not answer", file, join->directory);
-    else
+    else if (share_has_ended(errno))
         outcome = GONE;
+    else
+        outcome = hindered(join, file);
     free(reply);
     if (outcome == JOINED && fcntl(*fd, F_SETFL, O_NONBLOCK) < 0)
         outcome = fail(join, "cannot use the socket: %s", strerror(errno));
@@ -127,13 +136,15 @@ static enum outcome join_or_start(struct join *join, int *fd)
     unsigned starts = 0;
     int i;
 
-    for (i = 0; i < ATTEMPTS && outcome == GONE; i++) {
+    for (i = 0; i < ATTEMPTS && (outcome == GONE || outcome == HINDERED); i++) {
         if (i > 1)
             poll(NULL, 0, NAP_MS);
         outcome = greet(join, fd);
         if (outcome == GONE)
             outcome = start(join, fd, &starts);
     }
+    if (outcome == HINDERED)
+        return FAILED;
     return outcome != GONE
                ? outcome
                : fail(join, "the daemon ends as soon as it is joined; see %s/%s" DAEMON_LOG,

@@ -389,9 +389,11 @@ static void write_figures(void *user_data, struct json_text *text)
     char reason[DIRECTORY_REASON_MAX];
     struct shares shares = {.at = NULL, .is_quiet = true};
     struct usage usage = {.count = 0};
+    int status = directory_enter(directory, false, reason);
 
-    if (directory_enter(directory, false, reason) == STDIO_BUS_OK)
-        (void)shares_find(&shares);
+    if (status == STDIO_BUS_OK)
+        status = shares_find(&shares);
+    text->failed = status != STDIO_BUS_OK && status != STDIO_BUS_ENOTFOUND;
     (void)usage_read(&usage);
     row_begin(text, NULL, '{');
     write_now(text, &shares, &usage);

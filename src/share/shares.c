@@ -77,6 +77,17 @@ bool share_ask(struct share *share, const char *base, const char *line)
     return share->reply != NULL && read_status(share);
 }
 
+bool share_has_ended(int error)
+{
+    return error == ECONNRESET || error == EPIPE || error == ECONNREFUSED || error == ENOENT;
+}
+
+/* Then nothing is known about the other program. */
+static bool is_own_lack(int error)
+{
+    return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE;
+}
+
 /* A daemon that was about to end is none. */
 static void report_silence(const struct share *share, const char *file)
 {
@@ -85,21 +96,24 @@ static void report_silence(const struct share *share, const char *file)
     if (share->reply != NULL && error == EBADMSG)
         terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
                       share->reply);
-    else if (error != ECONNRESET && error != EPIPE && error != ECONNREFUSED && error != ENOENT)
+    else if (!share_has_ended(error) && !is_own_lack(error))
         terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
 }
 
-/* False: nobody answers, or not as a daemon does; then the reason is on stderr. */
+/* False with errno set: nobody answers, or not as a daemon does; then the reason is on stderr. */
 static bool ask(struct share *share, const char *file, bool is_quiet)
 {
     char base[DAEMON_BASE_MAX];
+    int error;
 
     snprintf(base, sizeof base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)), file);
     if (share_ask(share, base, GREETING_STATUS "\n"))
         return true;
+    error = errno;
     if (!is_quiet)
         report_silence(share, file);
     share_free(share);
+    errno = error;
     return false;
 }
 
@@ -138,6 +152,8 @@ static int find_sockets(struct shares *found)
         found->at = grown;
         if (ask(&found->at[found->count], entry->d_name, found->is_quiet))
             found->count++;
+        else if (is_own_lack(errno))
+            error = errno;
     }
     if (error == 0)
         error = errno; /* of readdir */

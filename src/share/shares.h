@@ -35,7 +35,8 @@ int shares_open(struct shares *shares, char directory[DIRECTORY_MAX],
 
 /* Asks each daemon whose socket is in the working directory. Why one is left out is printed to
  * stderr, unless it was about to end or the list is quiet. STDIO_BUS_ERR with errno set when the
- * directory cannot be read or out of memory: to be freed all the same. */
+ * directory cannot be read or this program lacks memory or descriptors: to be freed all the
+ * same. */
 int shares_find(struct shares *shares);
 
 void shares_free(struct shares *shares);
@@ -44,6 +45,9 @@ void shares_free(struct shares *shares);
  * the status that it answers. False with errno set; EBADMSG: the reply is no status. To be freed
  * all the same. */
 bool share_ask(struct share *share, const char *base, const char *line);
+
+/* Whether this error of share_ask says that the daemon has ended. */
+bool share_has_ended(int error);
 
 void share_free(struct share *share);
 

@@ -77,7 +77,7 @@ if [ -s "$FAULTS_DIR/uncalled" ]; then
 fi
 
 cat "$faults/silent.txt" "$faults/unreached.txt" |
-    sed -n 's/^\([a-z0-9_]*\) \([a-z0-9_*-]*\): ..*/\1 \2/p' |
+    sed -n 's/^\([a-z0-9_]*\) \([a-z0-9_*-]*\)\( ([^)]*)\)\{0,1\}: ..*/\1 \2/p' |
     awk '
         NR == FNR && ($1, $3) in site { next }
         NR == FNR { site[$1, $3]; site[$1, "*"]; callers[$1]++; next }

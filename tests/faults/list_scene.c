@@ -60,8 +60,12 @@ void viewer_look(struct viewer_look *look, struct run *run)
     if (!look->is_sent)
         return;
     n = read(look->fd, bytes, sizeof bytes);
+    if (n > 0)
+        text_add(&look->answer, bytes, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || deadline_over(look->deadline)) {
         look->is_over = true;
+        if (look->answer.len == 0 || strncmp(look->answer.data, "HTTP/1.1 200 ", 13) != 0)
+            text_add(&run->log_text, RUN_NO_PAGE "\n", sizeof RUN_NO_PAGE);
         run_lift(run);
         run_terminate(run);
     }
@@ -72,6 +76,7 @@ void viewer_look_free(struct viewer_look *look)
     if (look->is_sent)
         close(look->fd);
     text_free(&look->printed);
+    text_free(&look->answer);
 }
 
 void take_stdout(struct run *run)

@@ -6,13 +6,14 @@
 
 /* Zeroed: the URL was not printed yet. */
 struct viewer_look {
-    struct text printed;
+    struct text printed, answer;
     int fd;
     bool is_sent, is_over;
     int64_t deadline;
 };
 
-/* One step: reads the URL, asks for the page, reads it; then ends the program. Does not wait. */
+/* One step: reads the URL, asks for the page, reads it; then ends the program. Does not wait. What
+ * a browser is told in place of the page counts as a line of the log. */
 void viewer_look(struct viewer_look *look, struct run *run);
 
 void viewer_look_free(struct viewer_look *look);

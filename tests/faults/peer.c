@@ -170,7 +170,9 @@ static bool ready(struct peer *peer, int fd, short events, int64_t deadline)
         return true;
     run_lift(peer->run);
     run_insist(peer->run);
-    if (deadline_over(deadline))
+    if (run_logged(peer->run, "reply was lost"))
+        lost(peer); /* it would wait in vain */
+    else if (deadline_over(deadline))
         run_fail(peer->run, "%s got no input; %zu of its requests have no answer; %zu notes came",
                  peer->name, peer->asked_count, peer->notes);
     return false;

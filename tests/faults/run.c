@@ -521,6 +521,10 @@ static bool is_documented(int status)
 /* True if the log names this fault. */
 static bool is_named(const char *log, const struct fault *fault)
 {
+    if (strstr(log, RUN_NO_PAGE) != NULL)
+        return true;
+    if (fault->lasting && strstr(log, "the daemon does not start") != NULL)
+        return true; /* it had no log yet */
     switch (site_name(fault->key)) {
     case FAULT_getaddrinfo:
         return strstr(log, fault->error == EAI_SYSTEM ? strerror(ENOMEM)
@@ -568,7 +572,8 @@ static bool has_fault(const struct board *board, unsigned name, int error)
 /* True if the log names one of the faults, or nothing can be logged. */
 static bool is_reported(const struct run *run)
 {
-    bool mute = has_fault(run->board, FAULT_fputs, 0) ||
+    bool no_poll = run->board->faults[0].lasting && has_fault(run->board, FAULT_poll, 0);
+    bool mute = has_fault(run->board, FAULT_fputs, 0) || no_poll ||
                 strstr(run->log_text.data, "log lines dropped") != NULL;
     bool reported = false;
 
@@ -693,13 +698,16 @@ static bool is_hung_up(const struct run *run)
            WTERMSIG(run->status) == SIGHUP;
 }
 
-/* True if a program that judges its surroundings was made to find nothing at some place. */
+/* True if a program that judges its surroundings was made to find nothing, or nobody. */
 static bool is_other_verdict(const struct run *run)
 {
+    static const int nothing[] = {ENOENT, ECONNREFUSED, ECONNRESET, EPIPE};
     bool finds_nothing = false;
 
-    for (uint32_t i = 0; i < run->board->fault_count; i++)
-        finds_nothing = finds_nothing || run->board->faults[i].error == ENOENT;
+    for (uint32_t i = 0; i < run->board->fault_count; i++) {
+        for (size_t at = 0; at < sizeof nothing / sizeof nothing[0]; at++)
+            finds_nothing = finds_nothing || run->board->faults[i].error == nothing[at];
+    }
     return run->scene->is_verdict && finds_nothing;
 }
 

@@ -13,6 +13,7 @@
 #include "board.h"
 #include "text.h"
 
+#define RUN_NO_PAGE "the browser gets no page" /* whatever the fault was: it shows */
 #define RUN_TEXT_MAX 4096
 #define PEER_ASKED_MAX 64
 
@@ -77,7 +78,7 @@ struct scene {
     void (*play)(struct run *run);
     enum scene_stderr log;
     int exit_status; /* without a fault */
-    bool is_verdict; /* the exit status says what is there: ENOENT may change it */
+    bool is_verdict; /* the exit status says what is there, which a fault may hide from it */
     enum scene_listener listener;
     bool token;   /* DIR/token holds the token of its clients */
     bool socket;  /* it listens on DIR/socket, where a stale socket is */

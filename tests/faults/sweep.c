@@ -175,11 +175,12 @@ static void read_sites(struct sweep *sweep, const char *path)
     fclose(file);
 }
 
-/* True if a list has a line "NAME FUNCTION: reason". FUNCTION in the list may be * or -, see
- * silent.txt; `function` NULL matches any. */
-static bool is_listed(const char *list, unsigned name, const char *function)
+/* True if a list has a line "NAME FUNCTION: reason", or "NAME FUNCTION (SCENE): reason" for this
+ * scene. FUNCTION in the list may be * or -, see silent.txt; `function` NULL matches any. */
+static bool is_listed(const char *list, unsigned name, const char *function,
+                      const struct scene *scene)
 {
-    char path[512], line[256], want[128], any[128], only[128];
+    char path[512], line[256], want[128], any[128], only[128], here[128] = "?";
     FILE *file;
     bool found = false;
 
@@ -191,9 +192,11 @@ static bool is_listed(const char *list, unsigned name, const char *function)
              function != NULL ? ": " : "");
     snprintf(any, sizeof any, "%s *: ", fault_names[name].name);
     snprintf(only, sizeof only, "%s -: ", fault_names[name].name);
+    if (function != NULL && scene != NULL)
+        snprintf(here, sizeof here, "%s %s (%s): ", fault_names[name].name, function, scene->name);
     while (!found && fgets(line, sizeof line, file) != NULL)
         found = strncmp(line, want, strlen(want)) == 0 || strncmp(line, any, strlen(any)) == 0 ||
-                strncmp(line, only, strlen(only)) == 0;
+                strncmp(line, only, strlen(only)) == 0 || strncmp(line, here, strlen(here)) == 0;
     fclose(file);
     return found;
 }
@@ -201,17 +204,18 @@ static bool is_listed(const char *list, unsigned name, const char *function)
 /* The sweep does not fail this site. */
 static bool is_excused(const struct known_site *known)
 {
-    return is_listed("unreached.txt", known->name, known->function);
+    return is_listed("unreached.txt", known->name, known->function, NULL);
 }
 
 /* The log need not name this fault. */
-static bool is_silent(struct sweep *sweep, const struct fault *fault)
+static bool is_silent(struct sweep *sweep, const struct fault *fault, const struct scene *scene)
 {
     const struct known_site *known = known_site(sweep, fault->key);
 
     if (fault->error == EINTR || fault->error == EAGAIN || fault->error == FAULT_SHORT)
         return true; /* the daemon repeats the call */
-    return is_listed("silent.txt", site_name(fault->key), known != NULL ? known->function : NULL);
+    return is_listed("silent.txt", site_name(fault->key), known != NULL ? known->function : NULL,
+                     scene);
 }
 
 /* Writes the log, or what the process that checks an upgrade says: without it no fault is named. */
@@ -342,7 +346,7 @@ static bool check_reported(struct sweep *sweep, const struct outcome *outcome,
 
     for (unsigned i = 0; i < test->fault_count && reported; i++)
         reported = outcome->board.hits[i] == 0 || outcome->reported[i] ||
-                   is_silent(sweep, &test->faults[i]);
+                   is_silent(sweep, &test->faults[i], test->scene);
     return reported;
 }
 
