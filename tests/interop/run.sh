@@ -14,9 +14,11 @@ mkdir -p "$work" && cd "$work" || exit 99
 cp "$here/package.json" "$here"/*.mjs "$here"/browser_page.html "$here"/ws_person.py . || exit 99
 
 if [ -n "$INTEROP_LATEST" ]; then
+    # Of one of which ours is a pre-release, the tag "latest" may be older: not that.
     # shellcheck disable=SC2046 # the names are words
     npm install --ignore-scripts --no-audit --no-fund \
-        $(sed -n 's/^    "\(.*\)": "[0-9].*/\1@latest/p' package.json) >npm.log 2>&1 </dev/null ||
+        $(sed -n 's/^    "\(.*\)": "\([0-9][^"]*\)".*/\1@>=\2/p' package.json) \
+        >npm.log 2>&1 </dev/null ||
         { tail -n 20 npm.log; exit 1; }
     npm ls --depth 0
 else
