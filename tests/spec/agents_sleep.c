@@ -326,7 +326,8 @@ TEST(agents_sleep_goes_on_after_an_upgrade)
 
 TEST(agents_sleep_of_a_shared_server)
 {
-    struct sharer *one = SHARE(.arguments = {"--idle-stop", "1"}), *other;
+    const char *idle = timeout_factor() > 8 ? "20" : "1"; /* with valgrind each program is slow */
+    struct sharer *one = SHARE(.arguments = {"--idle-stop", idle}), *other;
     long pid;
     greet_by(one->client, NULL);
     other = SHARE(.cwd = NULL);
@@ -335,7 +336,7 @@ TEST(agents_sleep_of_a_shared_server)
     ck_assert_int_eq(client_pid(other->client, "1", NULL), pid);
     share_wait_gone((pid_t)pid);
     ck_assert_int_ne(woken_pid(other->client), pid);
-    ck_assert_uint_eq(share_logged(ASLEEP), 1);
+    ck_assert_uint_eq(share_logged("not called for"), 1);
     client_expect(one->client, CHANGED);
     share_finish(one);
     share_finish(other);

@@ -504,8 +504,9 @@ static void write_any(const struct daemon *daemon, int turn)
     write_config(daemon, pools, turn % 4 == 0 ? "'listen':[{'unix':'@DIR@/more.sock'}]" : NULL);
 }
 
-/* A process beside the test, which reloads as often as it can, but 200 times in a minute. */
-static pid_t begin_reloads(const struct daemon *daemon)
+/* A process beside the test, which reloads as often as it can, but 200 times in a minute. A signal
+ * that comes before the daemon has taken the last one is not one more. */
+static pid_t begin_reloads(struct daemon *daemon)
 {
     int count = count_reloads();
     pid_t pid = fork();
@@ -514,10 +515,13 @@ static pid_t begin_reloads(const struct daemon *daemon)
     if (pid > 0)
         return pid;
     for (int i = 0; i < count; i++) {
+        int64_t until = now_ms() + (count == RELOADS ? 100 : 300), deadline = deadline_usual();
+
         write_any(daemon, i);
+        daemon_mark_log(daemon);
         kill(daemon->pid, SIGHUP);
-        for (int64_t until = now_ms() + (count == RELOADS ? 100 : 300); now_ms() < until; nap())
-            ;
+        while (now_ms() < until || (!daemon_logged(daemon, "reloaded") && !deadline_over(deadline)))
+            nap();
     }
     _exit(0);
 }
