@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/assert.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 
 void transport_init(struct transport *transport, struct stdio_bus_event_loop *loop, struct log *log,
@@ -109,7 +109,7 @@ void connection_release_fd(struct connection *connection, int fd, int flags)
     if (flags >= 0) /* borrowed, and perhaps shared: it goes back as it was */
         fcntl(fd, F_SETFL, flags);
     else
-        close(fd);
+        descriptor_close(fd);
 }
 
 void connection_move_traffic(struct connection *connection, struct traffic *to)
