@@ -47,6 +47,12 @@ static void exchange(struct web_server *server, struct client *client, int numbe
 
 #define KEYED ",'headers':{'X-Key':'k=${URL_POOL_KEY}'}"
 
+/* A wrapper is not in front of the workers, which are this program once more. */
+static bool is_wrapped(void)
+{
+    return getenv("STDIO_BUS_WRAPPER") != NULL;
+}
+
 static struct daemon *start_for(const struct web_server *server, const char *keys)
 {
     setenv("URL_POOL_KEY", "1", 1);
@@ -56,6 +62,8 @@ static struct daemon *start_for(const struct web_server *server, const char *key
 /* The field is in the environment of the worker, not in its command. */
 TEST(design_url_pool_serves_a_client)
 {
+    if (is_wrapped())
+        return;
     struct web_server *server = web_start();
     struct daemon *daemon = start_for(server, KEYED);
     struct client *client = client_connect(daemon);
@@ -81,6 +89,8 @@ enum { CLIENTS = 20 };
  * the process of the session dies. */
 TEST_ROWS(design_url_pool_is_shared, 2)
 {
+    if (is_wrapped())
+        return;
     struct web_server *server = web_start();
     struct daemon *daemon = start_for(server, KEYED SHARED);
     struct client *clients[CLIENTS];
@@ -126,6 +136,8 @@ TEST_ROWS(design_url_pool_is_shared, 2)
 /* What the server refuses is the answer of the client. */
 TEST(design_url_pool_without_a_server)
 {
+    if (is_wrapped())
+        return;
     struct web_server *server = web_start_later();
     struct daemon *daemon = start_for(server, "");
     struct client *client = client_connect(daemon);
@@ -136,6 +148,8 @@ TEST(design_url_pool_without_a_server)
 /* The session stays. */
 TEST(design_url_pool_through_an_upgrade_and_a_reload)
 {
+    if (is_wrapped())
+        return;
     struct web_server *server = web_start();
     struct daemon *daemon = start_for(server, KEYED);
     struct client *client = client_connect(daemon);
