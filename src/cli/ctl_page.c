@@ -30,7 +30,8 @@ static void write_figures(void *user_data, struct json_text *to)
 int ctl_page_run(struct control_link *link, const char *path, const struct service *const *services)
 {
     struct daemon_figures figures = {link, path};
-    struct figures_source source = {.write = write_figures, .user_data = &figures};
+    struct figures_source source = {
+        .write = write_figures, .user_data = &figures, .nothing = "the daemon does not answer\n"};
     struct slice line;
 
     if (control_link_ask(link, "figures", NULL, &line) == NULL)

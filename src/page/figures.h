@@ -13,9 +13,10 @@
 /* What a page shows that is not of its own bus, at a path that is known to its user alone. */
 struct figures_source {
     const char *path; /* begins and ends with a slash */
-    /* Adds the text; nothing: there is none now. */
+    /* Adds the text; nothing, or text.failed: there is none now. */
     void (*write)(void *user_data, struct json_text *to);
     void *user_data;
+    const char *nothing; /* a line for that case */
 };
 
 struct figures {

@@ -158,11 +158,11 @@ static void show_text(struct web_view *view, int status, const char *text)
 
 static void show_nothing(struct page *page, struct web_view *view)
 {
-    bool is_other = page->figures.source != NULL;
+    const struct figures_source *source = page->figures.source;
 
-    if (!is_other)
+    if (source == NULL)
         log_error(page->figures.bus->log, "", "out of memory: the page is not shown");
-    show_text(view, 503, is_other ? "there are no figures now\n" : "out of memory\n");
+    show_text(view, 503, source != NULL ? source->nothing : "out of memory\n");
 }
 
 static void show_figures(struct page *page, struct web_view *view)

@@ -411,7 +411,9 @@ static void write_figures(void *user_data, struct json_text *text)
 int list_page_run(const struct service *const *services)
 {
     char directory[DIRECTORY_MAX];
-    struct figures_source source = {.write = write_figures, .user_data = directory};
+    struct figures_source source = {.write = write_figures,
+                                    .user_data = directory,
+                                    .nothing = "the shared servers cannot be listed\n"};
 
     return enter(directory) == STDIO_BUS_EINVAL ? EXIT_OS_ERROR : viewer_run(&source, services);
 }
