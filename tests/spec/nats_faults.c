@@ -141,6 +141,8 @@ TEST(nats_fault_is_a_late_pong)
     struct scene scene = {.broker = {.port = 0}};
     struct broker *broker = &scene.broker;
 
+    if (getenv("STDIO_BUS_WRAPPER") != NULL)
+        return; /* with valgrind the next connection takes longer than a request waits for one */
     broker_listen(broker);
     scene.daemon = START(.config = test_format("{'pools':[{'id':'a','remote':true}],"
                                                "'nats':{'servers':['127.0.0.1:%u']}}",

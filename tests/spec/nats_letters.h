@@ -57,7 +57,8 @@ static inline struct letter broker_letter(struct broker *broker)
     return letter;
 }
 
-/* The next line begins like this; beside signs of life, and claims, which are repeated. */
+/* The next line begins like this; beside signs of life, claims, which are repeated, and what says
+ * that bytes have come. */
 static inline void broker_expect_line(struct broker *broker, const char *text)
 {
     struct span line = client_line(broker->link);
@@ -65,7 +66,7 @@ static inline void broker_expect_line(struct broker *broker, const char *text)
     while (line.len > 4 && memcmp(line.data, "PUB ", 4) == 0) {
         enum link_kind kind = letter_of_line(broker->link, line).message.kind;
 
-        ck_assert(kind == LINK_LIFE || kind == LINK_CLAIM);
+        ck_assert(kind == LINK_LIFE || kind == LINK_CLAIM || kind == LINK_ACK);
         line = client_line(broker->link);
     }
     ck_assert_msg(line.len >= strlen(text) && memcmp(line.data, text, strlen(text)) == 0,
@@ -78,7 +79,8 @@ static inline struct letter broker_expect_letter(struct broker *broker, enum lin
     struct letter letter = broker_letter(broker);
     struct slice text;
 
-    while (letter.message.kind == LINK_CLAIM && kind != LINK_CLAIM) /* once more */
+    while (letter.message.kind != kind && /* once more; when it has waited long */
+           (letter.message.kind == LINK_CLAIM || letter.message.kind == LINK_ACK))
         letter = broker_letter(broker);
     text = letter.message.payload;
 
