@@ -97,7 +97,9 @@ TEST(design_clients_auto_shares)
 TEST(design_clients_auto_is_careful)
 {
     struct sharer *first = share_as("auto"), *second = share_as("auto");
-    long pid = greeted_pid(second, PLAIN);
+    long pid;
+    WAIT_UNTIL(share_logged("\\] connected: ") == 2, "not both have joined");
+    pid = greeted_pid(second, PLAIN);
     ck_assert_int_ne(greeted_pid(first, PLAIN), pid);
     share_finish(first);
     share_finish(second);

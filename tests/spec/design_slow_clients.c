@@ -67,7 +67,7 @@ TEST(design_stalled_client_alone_is_not_disconnected)
                 "'params':{'n':%d,'size':%d}}",
                 NOTES, NOTE_SIZE);
     ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
-    nap_for(2500);
+    nap_for(1800);
     expect_notes(stalled, 0, NOTES);
     client_result(stalled, "'n'");
 }
@@ -76,13 +76,13 @@ TEST(design_stalled_client_alone_is_not_disconnected)
 TEST(design_slow_client_in_the_way_is_not_disconnected)
 {
     struct daemon *daemon = START(.instances = 1,
-                                  .limits = "'slow_client_timeout_sec':2,'max_output_queue':50000");
+                                  .limits = "'slow_client_timeout_sec':1,'max_output_queue':50000");
     struct client *slow = client_connect_small(daemon), *other = client_connect(daemon);
     client_pid(other, "1", NULL);
     ask_for_notes(slow, "s", 1500);
     ck_assert(wait_fd(slow->in, POLLIN, deadline_usual()));
     client_request(other, "2", NULL, "echo", NULL);
-    int64_t until = now_ms() + 3500;
+    int64_t until = now_ms() + 2000;
     long n = 0;
     for (; now_ms() < until && n < 1400; n += 15) {
         expect_notes(slow, n, n + 15);

@@ -85,24 +85,3 @@ TEST(design_no_crash_is_left_out_of_the_log)
     WAIT_UNTIL(daemon_count_log(daemon, " WARN .*worker=.* was killed by SIGKILL$") == COUNT(pids),
                "a crash is not logged");
 }
-
-/* Whoever storms the daemon, a connection from elsewhere is logged in full. */
-TEST(security_storm_does_not_hide_other_connections)
-{
-    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1);
-    struct client *other = client_try_connect_from(daemon, "127.0.0.2");
-    ck_assert_msg(other != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
-    if (other == NULL)
-        return;
-    for (int i = 0; i < SOME; i++) {
-        struct client *client = client_connect(daemon);
-        client_expect_quiet(client);
-        client_close(client);
-    }
-    daemon_mark_log(daemon);
-    client_close(other);
-    client_expect_quiet(client_try_connect_from(daemon, "127.0.0.2"));
-    daemon_wait_log(daemon, "\\[client=1\\] disconnected: ");
-    daemon_wait_log(daemon, "\\] connected: 127\\.0\\.0\\.2:[0-9]+$");
-    daemon_wait_log(daemon, "more lines of 127\\.0\\.0\\.1 left out within .* connected: 127");
-}
