@@ -7,7 +7,7 @@ peer_errors() {
     case $1 in
     # A client that leaves while messages come for it is no error; load does at its end.
     stdio_bus | bus | peer) grep -E '^[^ ]+ (WARN|ERROR) ' "$2" |
-        grep -v 'disconnected (Broken pipe)' ;;
+        grep -v 'disconnected (hung up)' ;;
     # Of redis and mosquitto what they say of the machine and its user is left out.
     redis*) grep -E ' # |[Ee]rror' "$2" |
         grep -vE ' # (oO0O|Redis version|Configuration loaded|Server init|WARNING Memory )' ;;
