@@ -5,9 +5,10 @@
 # peer_errors NAME LOG: prints the lines of the log of this server that tell of an error.
 peer_errors() {
     case $1 in
-    # A client that leaves while messages come for it is no error; load does at its end.
+    # A client that leaves while messages come for it is no error, nor is the end of a worker that
+    # writes; load brings that about at its end.
     stdio_bus | bus | peer) grep -E '^[^ ]+ (WARN|ERROR) ' "$2" |
-        grep -v 'disconnected (hung up)' ;;
+        grep -vE 'disconnected \(hung up\)|no such session$|its output ended in the middle of' ;;
     # Of redis and mosquitto what they say of the machine and its user is left out.
     redis*) grep -E ' # |[Ee]rror' "$2" |
         grep -vE ' # (oO0O|Redis version|Configuration loaded|Server init|WARNING Memory )' ;;
