@@ -17,8 +17,7 @@ if [ -n "${TEST_FEWER-}" ]; then
 fi
 [ $# -gt 0 ] || set -- spec_6_routing contract_stdio design_half_close agents_sticky \
     agents_one_handshake agents_exclusive http_mcp http_stateless http_rpc rmp_broker rmp_bridge \
-    rmp_history agents_abilities http_streams agents_sleep agents_memory \
-    agents_fresh
+    rmp_history agents_abilities http_streams agents_sleep agents_memory agents_fresh
 for name; do
     [ -x "$BUILD_DIR/tests/spec/$name" ] || { echo "$name was not built"; exit 77; }
 done

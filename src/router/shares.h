@@ -40,7 +40,8 @@ bool shares_left_of_connections(const struct router *router, size_t count,
  * next one that is free is the client's (a claim), whichever clients have waited longer. */
 void shares_claim(const struct router *router, struct group *pool, struct peer *client);
 
-/* The client, which has no claim, gets one, whatever its origin has: an upgrade has saved it. */
+/* Gives a client without a claim the one that an upgrade has saved. The share of its origin is not
+ * looked at. */
 void shares_add_claim(struct group *pool, struct peer *client);
 
 /* The client does not wait any more. */

@@ -27,8 +27,8 @@
 
 enum outcome {
     JOINED,
-    GONE,     /* nobody listens, or the daemon was about to end */
-    HINDERED, /* by a want of this program's own, which may pass */
+    GONE,     /* no daemon listens, or it was about to end */
+    HINDERED, /* this program could not ask the daemon: it tries again */
     DIFFERS,  /* it shares another server */
     FAILED
 };
@@ -77,8 +77,7 @@ static enum outcome greet(struct join *join, int *fd)
 
     snprintf(file, sizeof file, "%s" DAEMON_SOCKET, join->daemon.base);
     *fd = exchange_connect(file, parts, 3);
-    if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED || errno == EPIPE ||
-                    errno == ECONNRESET || errno == EAGAIN))
+    if (*fd < 0 && (share_has_ended(errno) || errno == EAGAIN))
         return GONE;
     if (*fd < 0)
         return fail(join, "cannot connect to %s in %s: %s", file, join->directory, strerror(errno));

@@ -100,7 +100,8 @@ static void report_silence(const struct share *share, const char *file)
         terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
 }
 
-/* False with errno set: nobody answers, or not as a daemon does; then the reason is on stderr. */
+/* False with errno set: the daemon gave no status. The reason is on stderr where shares_find prints
+ * it. */
 static bool ask(struct share *share, const char *file, bool is_quiet)
 {
     char base[DAEMON_BASE_MAX];

@@ -64,7 +64,7 @@ void viewer_look(struct viewer_look *look, struct run *run)
         text_add(&look->answer, bytes, (size_t)n);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || deadline_over(look->deadline)) {
         look->is_over = true;
-        if (look->answer.len == 0 || strncmp(look->answer.data, "HTTP/1.1 200 ", 13) != 0)
+        if (look->answer.len < 13 || memcmp(look->answer.data, "HTTP/1.1 200 ", 13) != 0)
             text_add(&run->log_text, RUN_NO_PAGE "\n", sizeof RUN_NO_PAGE);
         run_lift(run);
         run_terminate(run);

@@ -698,7 +698,7 @@ static bool is_hung_up(const struct run *run)
            WTERMSIG(run->status) == SIGHUP;
 }
 
-/* True if a program that judges its surroundings was made to find nothing, or nobody. */
+/* True if a fault hid a file or a daemon from a program whose exit status tells what is there. */
 static bool is_other_verdict(const struct run *run)
 {
     static const int nothing[] = {ENOENT, ECONNREFUSED, ECONNRESET, EPIPE};

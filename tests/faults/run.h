@@ -13,7 +13,7 @@
 #include "board.h"
 #include "text.h"
 
-#define RUN_NO_PAGE "the browser gets no page" /* whatever the fault was: it shows */
+#define RUN_NO_PAGE "the browser gets no page" /* in the log, it reports any fault */
 #define RUN_TEXT_MAX 4096
 #define PEER_ASKED_MAX 64
 

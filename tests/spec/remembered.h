@@ -1,4 +1,4 @@
-/* Lazy pools for MCP whose clients share a process, and lists of tools that change. */
+/* A lazy MCP pool whose clients share a worker, and its file with the results of tools/list. */
 #ifndef TESTS_SPEC_REMEMBERED_H
 #define TESTS_SPEC_REMEMBERED_H
 
@@ -50,7 +50,7 @@ static inline void expect_heard(struct client *client, const char *wanted)
     ck_assert_msg(span_is(heard, wanted), "%.*s, not %s", SHOWN(heard), wanted);
 }
 
-/* A daemon whose server was called once, and sleeps. */
+/* Starts a daemon whose worker has answered one client and has ended since. */
 static inline struct daemon *daemon_asleep(const char *pools, const char *lists)
 {
     struct daemon *daemon = CONTROL_DAEMON(.pools = pools, .arguments = {"--log-level", "debug"});

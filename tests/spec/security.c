@@ -229,7 +229,7 @@ TEST(security_worker_gains_no_rights)
                      proc_status(getpid(), "NoNewPrivs"));
 }
 
-/* Whoever storms the daemon, a connection from elsewhere is logged in full. */
+/* Many connections of one address hide no line about a connection of another address. */
 TEST(security_storm_does_not_hide_other_connections)
 {
     struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1);
