@@ -199,9 +199,9 @@ TEST(connect_https_waits_for_a_server)
 TEST_ROWS(connect_https_needs_a_program, 4)
 {
     static const char *const words[] = {"cannot run openssl: No such file", "too old",
-                                        "cannot run no-such-program: No such file",
+                                        "cannot run /no-such-program: No such file",
                                         "cannot run --tls-command: Argument list too long"};
-    const char *command = row == 3 ? test_fill('x', 10000) : "no-such-program %h";
+    const char *command = row == 3 ? test_fill('x', 10000) : "/no-such-program %h";
     struct joined joined;
     plant_openssl();
     if (row == 0)

@@ -97,7 +97,7 @@ TEST(design_share_in_a_directory_of_another_user)
 {
     if (geteuid() != 0)
         return; /* only the superuser can be two users */
-    ck_assert_int_eq(mkdir(share_dir(), 0700), 0);
+    ck_assert_int_eq(mkdir(share_dir(), 0755), 0);
     ck_assert_int_eq(chown(share_dir(), 65534, 65534), 0);
     expect_refused(SHARE(.cwd = NULL), "belongs to another user (uid 65534)");
     ck_assert_int_eq(chown(share_dir(), geteuid(), getegid()), 0);
