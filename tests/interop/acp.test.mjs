@@ -6,10 +6,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { AcpPerson, overProcess, overSocket } from './acp_person.mjs';
-import { configure, daemon, withBus, workplace } from './bus.mjs';
+import { MODES, configure, daemon, quick, withBus, workplace } from './bus.mjs';
 import { leftOf } from './processes.mjs';
 
-const CLIENTS = 10;
+const CLIENTS = quick ? 4 : 10;
 const SESSIONS = 3;
 const CHUNKS = 20;
 const timeout = 120000;
@@ -100,7 +100,7 @@ for (const way of Object.keys(ways)) {
         (bus) => alone(() => new AcpPerson('alice').connect(ways[way](bus)))));
 }
 
-for (const mode of ['unix', 'tcp']) {
+for (const mode of MODES) {
     test(`${CLIENTS} clients with ${SESSIONS} sessions each, all at once, ${mode}`, { timeout },
         (t) => withBus(t, pool(t), mode, async (bus) => {
             const people = await Promise.all(Array.from({ length: CLIENTS }, (_, i) =>

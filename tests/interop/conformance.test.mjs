@@ -10,7 +10,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { daemon, freePort, quick, withBus, workplace } from './bus.mjs';
+import { again, daemon, freePort, withBus, workplace } from './bus.mjs';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 const timeout = 900000; // of a busy machine
@@ -98,7 +98,7 @@ for (const revision of REVISIONS) {
 // A popular server at the defaults of the command line. The tool leaves its sessions without a
 // DELETE.
 test('conformance: server-everything, --http at the defaults', {
-    timeout, skip: quick && 'INTEROP_QUICK',
+    timeout, skip: again,
 }, async (t) => {
     const everything = path.resolve(
         'node_modules/@modelcontextprotocol/server-everything/dist/index.js');

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { daemon, eventually, withBus } from './bus.mjs';
+import { MODES, daemon, eventually, withBus } from './bus.mjs';
 import { loud, Person, STATELESS, work } from './eras_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
 
@@ -21,7 +21,7 @@ const people = (count, bus, modes) => Promise.all(Array.from({ length: count }, 
 
 const close = (all) => Promise.all(all.map(({ client }) => client.close()));
 
-for (const mode of ['unix', 'tcp']) {
+for (const mode of MODES) {
     test(`${mode}: 20 clients of both eras`, { timeout }, (t) => withBus(t, both, mode,
         async (bus) => {
             const all = await people(20, bus, ['legacy', { pin: STATELESS }, 'legacy', 'auto']);

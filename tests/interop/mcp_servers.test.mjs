@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
-import { MANY, daemon, withBus, workplace } from './bus.mjs';
+import { MANY, again, daemon, withBus, workplace } from './bus.mjs';
 import { Person } from './mcp_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
 
@@ -71,7 +71,7 @@ function rooted(home) {
     return new Person(path.basename(home), [{ uri: pathToFileURL(home).href, name: 'home' }]);
 }
 
-test('server-filesystem without the daemon', { timeout }, async (t) => {
+test('server-filesystem without the daemon', { timeout, skip: again }, async (t) => {
     const [home] = homes(t, 1);
     const person = await rooted(home).connect(
         started(process.execPath, [script('server-filesystem')]));
@@ -147,7 +147,7 @@ test('server-filesystem is killed while idle', { timeout }, async (t) => {
 });
 
 // The content comes twice, as text and as structuredContent: 5 MB together.
-test('server-memory is killed while idle', { timeout }, async (t) => {
+test('server-memory is killed while idle', { timeout, skip: again }, async (t) => {
     const contents = BIG.slice(0, BIG.length / 2);
     const file = path.join(workplace(), 'memory.jsonl');
     const pool = { command: process.execPath, args: [script('server-memory')],
@@ -166,7 +166,7 @@ test('server-memory is killed while idle', { timeout }, async (t) => {
     });
 });
 
-test('server-sequential-thinking is killed while idle', { timeout }, async (t) => {
+test('server-sequential-thinking is killed while idle', { timeout, skip: again }, async (t) => {
     const pool = { command: process.execPath, args: [script('server-sequential-thinking')],
         env: { DISABLE_THOUGHT_LOGGING: 'true' } };
     const think = async (person, thought) => (await person.call('sequentialthinking', { thought,
@@ -247,7 +247,7 @@ function memory(file) {
         env: { MEMORY_FILE_PATH: file }, protocol: 'mcp' };
 }
 
-test('server-memory without the daemon', { timeout }, async (t) => {
+test('server-memory without the daemon', { timeout, skip: again }, async (t) => {
     const file = path.join(workplace(), 'memory.jsonl');
     const person = await new Person('alice').connect(
         started(process.execPath, [script('server-memory')], { MEMORY_FILE_PATH: file }));
@@ -257,7 +257,7 @@ test('server-memory without the daemon', { timeout }, async (t) => {
 });
 
 // One client after the other, each with a new server: they share the file in the pool's env.
-test('server-memory, a server for each client', { timeout }, async (t) => {
+test('server-memory, a server for each client', { timeout, skip: again }, async (t) => {
     const file = path.join(workplace(), 'memory.jsonl');
     await withBus(t, { ...memory(file), instances: 2 }, 'unix', async (bus) => {
         for (let i = 0; i < 4; i++) {
