@@ -72,15 +72,13 @@ for tool in gcc clang-tidy cppcheck; do
 done
 
 # Changes that are not committed count, too.
-changed_files() {
-    (
-        cd "$SOURCE_DIR" || exit
-        git diff --name-only --diff-filter=d "$ANALYZE_SINCE" -- 'src/*.[ch]' |
-            sed 's/h$/c/' | sort -u | while read -r file; do
-            [ ! -e "$file" ] || printf '%s\n' "$PWD/$file"
-        done
-    )
-}
+changed_files() (
+    cd "$SOURCE_DIR" || exit
+    git diff --name-only --diff-filter=d "$ANALYZE_SINCE" -- 'src/*.[ch]' | sed 's/h$/c/' |
+        sort -u | while read -r file; do
+        [ ! -e "$file" ] || printf '%s\n' "$PWD/$file"
+    done
+)
 
 if [ -n "$ANALYZE_SINCE" ] &&
     git -C "$SOURCE_DIR" rev-parse -q --verify "$ANALYZE_SINCE^{commit}" >/dev/null; then

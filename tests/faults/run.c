@@ -698,7 +698,8 @@ static bool is_hung_up(const struct run *run)
            WTERMSIG(run->status) == SIGHUP;
 }
 
-/* True if a fault hid a file or a daemon from a program whose exit status tells what is there. */
+/* Whether the program may exit with another status: it says which files and daemons it found, and a
+ * call that failed hid one. */
 static bool is_other_verdict(const struct run *run)
 {
     static const int nothing[] = {ENOENT, ECONNREFUSED, ECONNRESET, EPIPE};

@@ -94,8 +94,7 @@ const close = (all) => Promise.all(all.map(({ client }) => client.close()));
 
 for (const [mode, transport] of [['unix', (bus) => new SocketTransport(bus.address)],
     ['http', (bus) => new HttpTransport1(new URL(bus.url))]]) {
-    test(`a client of the library 1.x, ${mode}`,
-        { timeout, skip: skip || again },
+    test(`a client of the library 1.x, ${mode}`, { timeout, skip: skip || again },
         (t) => withMachines(t, everything, 1, mode, async (asked) => {
             const person = await new Person1('alice').connect(transport(asked));
             for (const { name, run } of checks)

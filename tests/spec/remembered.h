@@ -1,4 +1,4 @@
-/* A lazy MCP pool whose clients share a worker, and its file with the results of tools/list. */
+/* Helpers for lazy MCP pools: clients share a worker, whose tools/list results are in a file. */
 #ifndef TESTS_SPEC_REMEMBERED_H
 #define TESTS_SPEC_REMEMBERED_H
 
@@ -50,7 +50,7 @@ static inline void expect_heard(struct client *client, const char *wanted)
     ck_assert_msg(span_is(heard, wanted), "%.*s, not %s", SHOWN(heard), wanted);
 }
 
-/* Starts a daemon whose worker has answered one client and has ended since. */
+/* Starts a daemon. Its worker answers one client, and then ends. */
 static inline struct daemon *daemon_asleep(const char *pools, const char *lists)
 {
     struct daemon *daemon = CONTROL_DAEMON(.pools = pools, .arguments = {"--log-level", "debug"});

@@ -1,6 +1,6 @@
 /* How much a test repeats: less of it in an emulator (TEST_EMULATOR), where all takes ten times as
- * long, and with TEST_FEWER, for a build with sanitizers beside a faster one that repeats all.
- * What is looked at stays the same. */
+ * long, and with TEST_FEWER, for .ci/run, of which .ci/nightly repeats all. What is looked at stays
+ * the same. */
 #ifndef CHECK_TURNS_H
 #define CHECK_TURNS_H
 
