@@ -77,15 +77,6 @@ static inline void list_prepend(struct list *list, struct list_node *node)
     list->head.next = node;
 }
 
-static inline void list_insert_after(struct list_node *before, struct list_node *node)
-{
-    ASSERT(!list_linked(node));
-    node->prev = before;
-    node->next = before->next;
-    node->next->prev = node;
-    before->next = node;
-}
-
 static inline void list_remove(struct list_node *node)
 {
     if (node->next == NULL)

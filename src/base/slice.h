@@ -109,7 +109,8 @@ static inline bool slice_cut(struct slice *text, char separator, struct slice *b
 static inline struct slice slice_join(char *to, struct slice before, char separator,
                                       struct slice text)
 {
-    memcpy(to, before.data, before.len);
+    if (before.len > 0)
+        memcpy(to, before.data, before.len);
     to[before.len] = separator;
     if (text.len > 0)
         memcpy(to + before.len + 1, text.data, text.len);

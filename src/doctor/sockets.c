@@ -42,7 +42,7 @@ static void report_length(struct doctor *doctor, const char *directory)
 static void look_above(struct doctor *doctor, const char *directory)
 {
     char above[DIRECTORY_MAX];
-    char *slash = above;
+    char *slash;
 
     snprintf(above, sizeof above, "%s", directory);
     do {

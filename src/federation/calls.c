@@ -521,7 +521,7 @@ static void archive_call(struct archive *archive, void *owner, void *item)
     reply = archive_slice(archive, reply);
     line = archive_slice(archive, line);
     answers = archive_slice(archive, json_text_slice(&call->answers));
-    if (!archive->saves) {
+    if (item == NULL) {
         call->hub = calls->hub;
         call->reply = loaded(archive, reply);
         call->line = loaded(archive, line);

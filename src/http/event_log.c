@@ -83,7 +83,7 @@ static void make_room_of_all(struct event_memory *memory, struct event_owner *ow
         if (memory->most == NULL)
             return;
         most = list_entry(memory->most, struct event_owner, node);
-        forget_event(list_entry(most->events.head.next, struct event, in_owner));
+        forget_event(list_entry(list_take_first(&most->events), struct event, in_owner));
     }
 }
 

@@ -118,6 +118,7 @@ bool http_authority_read(struct slice text, struct slice *host, struct slice *po
 {
     if (!authority_split(text, host, port) || (port->data != NULL && host->len == 0))
         return false;
+    ASSERT(port->data != NULL || port->len == 0);
     if (host->data == text.data) {
         if (http_span_bytes(*host, HTTP_NAME_BYTES) < host->len || !http_escapes_valid(*host))
             return false;

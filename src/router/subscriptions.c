@@ -153,7 +153,7 @@ static void forget_subscription(struct subscription *subscription)
 static void limit_stale(struct process_subscriptions *process)
 {
     while (process->all->stale_bytes > process->all->max_bytes / 4 && !list_empty(&process->stale))
-        forget_subscription(subscription_of(process->stale.head.next));
+        forget_subscription(subscription_of(list_take_first(&process->stale)));
 }
 
 /* After any change. The subscription may be freed. */
@@ -308,7 +308,7 @@ void subscriptions_end(struct holding *holding, bool told)
 void subscriptions_end_all(struct subscriber *subscriber)
 {
     while (!list_empty(&subscriber->held))
-        drop(list_entry(subscriber->held.head.next, struct holding, in_subscriber));
+        drop(list_entry(list_take_first(&subscriber->held), struct holding, in_subscriber));
 }
 
 void subscriptions_forget(struct subscription *subscription)
@@ -388,7 +388,7 @@ void subscriptions_restart(struct process_subscriptions *process)
 static void clear(struct list *list)
 {
     while (!list_empty(list))
-        forget_subscription(subscription_of(list->head.next));
+        forget_subscription(subscription_of(list_take_first(list)));
 }
 
 void subscriptions_clear(struct process_subscriptions *process)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 
 struct version *versions_find(const struct list *versions, struct slice name)
@@ -52,6 +53,7 @@ struct version *versions_new(struct list *versions, struct slice name)
 {
     struct version *version = calloc(1, sizeof *version);
 
+    ASSERT(name.data != NULL || name.len == 0);
     if (version == NULL)
         return NULL;
     make_room(versions);

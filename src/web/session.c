@@ -396,7 +396,7 @@ void http_session_rest(struct http_session *session)
     while (before != &hub->resting.head &&
            list_entry(before, struct http_session, rest)->used_ms > session->used_ms)
         before = before->prev;
-    list_insert_after(before, &session->rest);
+    list_insert(before, &session->rest);
     if (hub->wanted)
         hub->bus->router.demand = true;
 }
