@@ -284,11 +284,13 @@ static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, s
         uint64_t key = outcome->board.sites[i].key;
         size_t at;
 
+        if (key == 0)
+            continue;
         for (at = 0; at < sweep->seen_count && sweep->seen[at].key != key; at++)
             continue;
         if (at < sweep->seen_count && test < sweep->seen[at].test)
             sweep->seen[at].test = test;
-        if (key == 0 || at < sweep->seen_count || at == BOARD_SITES)
+        if (at < sweep->seen_count || at == BOARD_SITES)
             continue;
         sweep->seen[at].key = key;
         sweep->seen[at].test = test;
@@ -539,6 +541,25 @@ static bool explore(struct sweep *sweep)
     return sweep->failures == 0;
 }
 
+static bool has_site(const struct board *board, uint64_t key)
+{
+    for (size_t i = 0; i < BOARD_SITES; i++) {
+        if (board->sites[i].key == key)
+            return true;
+    }
+    return false;
+}
+
+/* Whether no scene before this one has the site. */
+static bool is_first_with(const struct sweep *sweep, size_t scene, uint64_t key)
+{
+    for (size_t before = 0; before < scene; before++) {
+        if (has_site(&sweep->explored[before], key))
+            return false;
+    }
+    return true;
+}
+
 /* Makes tests of the call sites of a scene; without --all only of sites that no earlier scene has,
  * or of one call of each site. */
 static void add_scene(struct sweep *sweep, size_t scene)
@@ -547,16 +568,13 @@ static void add_scene(struct sweep *sweep, size_t scene)
 
     for (size_t i = 0; i < BOARD_SITES; i++) {
         const struct site *site = &sweep->explored[scene].sites[i];
-        bool fresh = true;
 
-        for (size_t before = 0; before < scene && !sweep->all; before++) {
-            for (size_t at = 0; at < BOARD_SITES; at++)
-                fresh = fresh && sweep->explored[before].sites[at].key != site->key;
-        }
-        fresh = fresh || (scenes[scene].forgets && is_allocation(site_name(site->key)));
-        if (site->key != 0 && fresh)
+        if (site->key == 0)
+            continue;
+        if (sweep->all || (scenes[scene].forgets && is_allocation(site_name(site->key))) ||
+            is_first_with(sweep, scene, site->key))
             add_site(sweep, &test, site);
-        else if (site->key != 0 && scenes[scene].repeats)
+        else if (scenes[scene].repeats)
             add_fault(sweep, &test,
                       (struct fault){.key = site->key,
                                      .number = 1,

@@ -36,11 +36,15 @@ static const char *skip_space(const char *p, const char *end)
 /* From the opening quote to the first byte after the closing one. */
 static const char *skip_string(const char *p, const char *end)
 {
-    for (p++; p < end && *p != '"'; p++) {
-        if (*p == '\\')
-            p++;
+    const char *quote = p, *escape;
+    for (p++; p < end; p = escape + 2) {
+        if (quote < p && (quote = memchr(p, '"', (size_t)(end - p))) == NULL)
+            return end;
+        escape = memchr(p, '\\', (size_t)(quote - p));
+        if (escape == NULL)
+            return quote + 1;
     }
-    return p < end ? p + 1 : end;
+    return end;
 }
 
 static const char *skip_scalar(const char *p, const char *end)
