@@ -128,9 +128,9 @@ struct rmp_run *rmp_history_find(const struct rmp_history *history, struct rmp_i
 
 static void forget_first_event(struct rmp_history *history, struct rmp_run *run)
 {
-    struct rmp_kept_event *event = list_entry(list_take_first(&run->events), struct rmp_kept_event,
-                                              link);
+    struct rmp_kept_event *event = list_entry(run->events.head.next, struct rmp_kept_event, link);
 
+    list_remove(&event->link);
     count_bytes(history, run, 0, size_of(event));
     history->events--;
     run->count--;

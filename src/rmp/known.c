@@ -84,12 +84,14 @@ static void use(struct rmp_known *known)
 /* Whether the keys may take that many bytes more, if need be in place of those of other topics. */
 static bool make_room(struct rmp_broker *broker, const struct rmp_known *known, size_t bytes)
 {
-    struct rmp_user *user = known->user;
+    const struct rmp_user *user = known->user;
 
     while (!rmp_memory_may_take(&broker->memory, RMP_KEYS, bytes, user, NULL)) {
-        if (user->known.head.next == &known->in_user)
+        struct rmp_known *first = list_entry(user->known.head.next, struct rmp_known, in_user);
+
+        if (first == known)
             return false;
-        end_known(broker, list_entry(list_take_first(&user->known), struct rmp_known, in_user));
+        end_known(broker, first);
     }
     return true;
 }
@@ -177,7 +179,7 @@ void rmp_known_sweep(struct rmp_broker *broker, uint64_t now_ms)
 void rmp_known_clear(struct rmp_broker *broker, struct rmp_topic *topic)
 {
     while (!list_empty(&topic->known))
-        end_known(broker, list_entry(list_take_first(&topic->known), struct rmp_known, in_topic));
+        end_known(broker, list_entry(topic->known.head.next, struct rmp_known, in_topic));
 }
 
 /* --- the archive --- */

@@ -259,7 +259,7 @@ static bool read_ttl(struct slice line, struct slice *value, int64_t *ttl_ms)
 static void make_way(struct fresh *fresh, size_t bytes)
 {
     while (fresh->count >= FRESH_COUNT_MAX || fresh->bytes + bytes > FRESH_BYTES_MAX)
-        forget(fresh, list_entry(list_take_first(&fresh->answers), struct fresh_answer, node));
+        forget(fresh, list_entry(fresh->answers.head.next, struct fresh_answer, node));
 }
 
 /* Until its time is over, after now_ms. NULL without memory, or if it is not to be kept. */
