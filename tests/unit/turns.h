@@ -17,7 +17,7 @@ static inline int turns(int usual)
 {
     if (in_emulator())
         return usual / 10;
-    return getenv("TEST_FEWER") != NULL ? usual / 4 : usual;
+    return getenv("TEST_FEWER") != NULL ? usual / 8 : usual;
 }
 
 #endif
