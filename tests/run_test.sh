@@ -1,8 +1,8 @@
 #!/bin/sh
 # run_test.sh COMMAND...: runs a test program for `make check` and writes to its log how long it
-# took, for tests/slowest.sh. Its exit status is that of the program. TEST_NO_FORK is a list of
-# programs whose tests share a process: a sanitizer looks for leaks at the end of each process,
-# which for many short tests takes longer than they do.
+# took, for tests/slowest.sh. Its exit status is that of the program. A program in the
+# list TEST_NO_FORK runs all of its tests in one process: LeakSanitizer works at the end of each
+# process, and takes longer than a short test.
 
 case " ${TEST_NO_FORK-} " in *" ${1##*/} "*) export CK_FORK=no ;; esac
 

@@ -36,7 +36,7 @@ static const char *skip_space(const char *p, const char *end)
 /* From the opening quote to the first byte after the closing one. */
 static const char *skip_string(const char *p, const char *end)
 {
-    const char *quote = p, *escape;
+    const char *quote = p, *escape; /* the next ones; a quote before p is passed */
     for (p++; p < end; p = escape + 2) {
         if (quote < p && (quote = memchr(p, '"', (size_t)(end - p))) == NULL)
             return end;

@@ -1,4 +1,4 @@
-/* Helpers for lazy MCP pools: clients share a worker, whose tools/list results are in a file. */
+/* A lazy MCP pool with one worker for all clients, and the file with its results of tools/list. */
 #ifndef TESTS_SPEC_REMEMBERED_H
 #define TESTS_SPEC_REMEMBERED_H
 

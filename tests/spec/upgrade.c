@@ -593,8 +593,7 @@ TEST(upgrade_leaks_nothing)
         ck_assert_int_le(proc_status(daemon->pid, "VmRSS"), memory + 512);
 }
 
-/* The load checks each answer. UPGRADE_SECONDS (2, and 1 where less is repeated) says for how
- * long. */
+/* The load checks each answer. UPGRADE_SECONDS (2; with TEST_FEWER 1) says for how long. */
 TEST_ROWS(upgrade_under_load, 2)
 {
     const char *text = getenv("UPGRADE_SECONDS");
