@@ -457,8 +457,8 @@ TEST(http_connection_goes_on_after_a_request_that_was_never_taken)
     http_session(b);
 }
 
-/* Two requests are in flight, and more was written to the first one's stream than a client takes
- * that does not read. Returns the process. */
+/* Two requests are in flight, asked one after the other, and more was written to the first one's
+ * stream than a client takes that does not read. Returns the process. */
 static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, const char *session)
 {
     struct http *c = http_connect(daemon);
@@ -469,10 +469,10 @@ static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, c
     http_post(a, session,
               "{'jsonrpc':'2.0','id':1,'method':'no_answer','params':{'_meta':{"
               "'progressToken':'t'}}}");
+    daemon_wait_log(daemon, "forwarding a message .id 1,");
     http_send(b, "POST", "/mcp",
               test_format(HTTP_JSON "Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session),
               "{'jsonrpc':'2.0','id':2,'method':'no_answer'}");
-    daemon_wait_log(daemon, "forwarding a message .id 1,");
     daemon_wait_log(daemon, "forwarding a message .id 2,");
     http_post(c, session,
               "{'jsonrpc':'2.0','method':'say_only','params':{'message':{'jsonrpc':'2.0',"
