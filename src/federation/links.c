@@ -12,8 +12,8 @@
 #include "bus/clients.h"
 #include "bus/gate.h"
 #include "bus/origins.h"
-#include "federation/left_sessions.h"
 #include "federation/link.h"
+#include "federation/link_sessions.h"
 #include "federation/places.h"
 #include "federation/remotes.h"
 #include "federation/tallies.h"
@@ -314,7 +314,7 @@ static struct client *make_client(struct nats_hub *hub, int fd, const struct ori
 
     if (client == NULL)
         return NULL;
-    client->stream.handler = &left_sessions_handler;
+    client->stream.handler = &link_sessions_handler;
     client->stream.endpoint.peer.is_link = true;
     router_confine(&client->stream.endpoint.peer, group);
     gate_admit(client);

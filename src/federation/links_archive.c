@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "bus/clients.h"
-#include "federation/left_sessions.h"
 #include "federation/link.h"
+#include "federation/link_sessions.h"
 #include "federation/links.h"
 #include "federation/remotes.h"
 
@@ -93,7 +93,7 @@ static void set_handlers(struct stdio_bus *bus)
         struct stream *stream = &client_at(node)->stream;
 
         if (stream->endpoint.peer.is_link)
-            stream->handler = &left_sessions_handler;
+            stream->handler = &link_sessions_handler;
     }
 }
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "bus/deliver.h"
 #include "bus/origins.h"
-#include "federation/left_sessions.h"
+#include "federation/link_sessions.h"
 #include "federation/place_text.h"
 #include "federation/remotes.h"
 #include "router/waiting.h"
@@ -478,12 +478,11 @@ static struct held_session *place_of(struct nats_hub *hub, const struct session 
     return place;
 }
 
-static void began(struct placement *placement, struct session *session)
+static void keep(struct nats_hub *hub, struct session *session)
 {
-    struct nats_hub *hub = hub_of(placement);
     struct held_session *place;
 
-    if (!is_here(session))
+    if (session->claim != NULL || !is_here(session))
         return;
     place = place_of(hub, session);
     if (place == NULL) {
@@ -502,6 +501,14 @@ static void began(struct placement *placement, struct session *session)
     publish_claim(place);
     release(place);
     nodes_start_tick(hub);
+}
+
+static void began(struct placement *placement, struct session *session)
+{
+    if (session->worker->is_passage)
+        link_sessions_joined(session);
+    else
+        keep(hub_of(placement), session);
 }
 
 /* --- the connection to NATS --- */
@@ -578,11 +585,10 @@ static void end_claim(struct session *session)
         session->claim->ended(session->claim);
 }
 
-/* Of one that is there already. */
+/* One that is there already. */
 static void claim(struct session *session)
 {
-    if (session->claim == NULL)
-        began(session->worker->pool->placement, session);
+    keep(hub_of(session->worker->pool->placement), session);
 }
 
 /* NULL: it serves no other node, and no other one serves it. */
@@ -598,15 +604,15 @@ static struct placement *wanted_placement(struct nats_places *places, const stru
     return config->is_remote && clients != CLIENTS_EXCLUSIVE ? &places->leaving : NULL;
 }
 
-static void set_placement(struct pool *pool, struct placement *wanted)
+static void set_placement(struct nats_places *places, struct pool *pool)
 {
     bool has_any = pool->group.placement != NULL;
 
-    pool->group.placement = wanted;
-    if (wanted == NULL && has_any)
-        each_session(pool, end_claim);
-    if (wanted != NULL)
+    pool->group.placement = wanted_placement(places, pool);
+    if (pool->group.placement == &places->placement)
         each_session(pool, claim);
+    else if (has_any)
+        each_session(pool, end_claim);
 }
 
 static void forget_all(struct list *list)
@@ -627,7 +633,7 @@ void places_renew(struct nats_hub *hub)
     list_each(&hub->bus->pools, node, following) {
         struct pool *pool = list_entry(node, struct pool, link);
 
-        set_placement(pool, wanted_placement(&hub->places, pool));
+        set_placement(&hub->places, pool);
         router->clocked |= pool->group.placement == &hub->places.placement;
     }
     only = only_shared(router);
@@ -658,8 +664,8 @@ void places_create(struct nats_hub *hub)
     list_init(&places->asked);
     list_init(&places->here);
     places->placement =
-        (struct placement){.find = find, .began = began, .left = left_sessions_tell};
-    left_sessions_init(&places->leaving);
+        (struct placement){.find = find, .began = began, .left = link_sessions_left};
+    link_sessions_init(&places->leaving);
     places->watcher = (struct broker_watcher){.ready = connected, .lost = lost};
     broker_watch(&hub->broker, &places->watcher);
 }

@@ -9,13 +9,20 @@
 #include "base/slice.h"
 #include "json/message.h"
 
-/* The notification by which a daemon says to another one that the client of a session has left. It
- * has a sessionId at its top level. No client may send it. */
+/* The notifications by which a daemon says to another one that the client of a session has left,
+ * and that a session which it has is another client's here. They have a sessionId at their top
+ * level. No client may send them. */
 #define PLACEMENT_LEFT_METHOD "stdio_bus/session_left"
+#define PLACEMENT_JOINED_METHOD "stdio_bus/session_joined"
 
 static inline bool placement_says_left(const struct message *message)
 {
     return message->id.type == ID_NONE && slice_is(message->method, PLACEMENT_LEFT_METHOD);
+}
+
+static inline bool placement_says_joined(const struct message *message)
+{
+    return message->id.type == ID_NONE && slice_is(message->method, PLACEMENT_JOINED_METHOD);
 }
 
 struct group;

@@ -232,7 +232,8 @@ static bool may_pass(struct decision *decision, struct peer *worker)
     if ((decision->message->has_result || decision->message->has_error) &&
         answers_for_another(decision, worker))
         return false;
-    if (worker->is_link && placement_says_left(decision->message)) {
+    if (worker->is_link &&
+        (placement_says_left(decision->message) || placement_says_joined(decision->message))) {
         decision_discard(decision, ACTION_DISCARD, "a notification of daemons alone");
         return false;
     }

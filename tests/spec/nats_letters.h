@@ -134,17 +134,23 @@ static inline void broker_say_none(struct broker *broker, const char *sid, const
 
 #define INBOX "14" /* the sid of its inbox */
 
-/* The other node opens its link 7 to pool a. Returns the subject of the daemon's end. */
-static inline const char *open_link(struct broker *broker)
+/* The other node opens one of its links to pool a. Returns the subject of the daemon's end. */
+static inline const char *open_numbered_link(struct broker *broker, unsigned number)
 {
+    const char *back = test_format("back.%u", number);
     struct letter letter;
 
-    DELIVER(broker, "2", "stdio_bus.open.a", "back.7", .kind = LINK_OPEN,
-            .payload = slice_of_text(OTHER " 7 far"));
-    letter = broker_expect_letter(broker, LINK_ACCEPT, "back.7", NULL);
+    DELIVER(broker, "2", "stdio_bus.open.a", back, .kind = LINK_OPEN,
+            .payload = slice_of_text(test_format(OTHER " %u far", number)));
+    letter = broker_expect_letter(broker, LINK_ACCEPT, back, NULL);
     ck_assert_uint_gt(letter.message.payload.len, 17);
     return test_format("stdio_bus.node.%.16s.%ld", letter.message.payload.data,
                        strtol(letter.message.payload.data + 17, NULL, 10));
+}
+
+static inline const char *open_link(struct broker *broker)
+{
+    return open_numbered_link(broker, 7);
 }
 
 static inline const char *serving_config(unsigned port, const char *members)

@@ -9,15 +9,22 @@
 #define HIGH "fffffffffffffffe"
 #define SESSION "stdio_bus.session.a."
 
-/* The daemon's question for session s, which no node has answered yet. */
-static struct letter expect_question(struct broker *broker)
+/* The daemon's question for the session, which no node has answered yet. */
+static struct letter expect_question_for(struct broker *broker, const char *session)
 {
     struct letter letter = broker_expect_letter(broker, LINK_ASK, NULL, NULL);
+    struct slice text = letter.message.payload;
 
     ck_assert_str_eq(test_format("%.20s", letter.subject), SESSION);
     ck_assert_uint_eq(strlen(letter.subject), strlen(SESSION) + 16);
-    ck_assert(memcmp(&letter.message.payload.data[letter.message.payload.len - 2], "\ns", 2) == 0);
+    ck_assert(text.len > strlen(session) && text.data[text.len - strlen(session) - 1] == '\n');
+    ck_assert(memcmp(&text.data[text.len - strlen(session)], session, strlen(session)) == 0);
     return letter;
+}
+
+static struct letter expect_question(struct broker *broker)
+{
+    return expect_question_for(broker, "s");
 }
 
 struct asking {
@@ -75,21 +82,37 @@ TEST(nats_session_begins_and_ends)
     broker_expect_line(&asking.broker, "UNSUB 15");
 }
 
-#define LEFT(session)                                                                              \
-    "{\"jsonrpc\":\"2.0\",\"method\":\"stdio_bus/session_left\",\"sessionId\":\"" session "\"}\n"
+#define SAYS(method, session)                                                                      \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"stdio_bus/session_" method "\",\"sessionId\":\"" session    \
+    "\"}\n"
+#define LEFT(session) SAYS("left", session)
+#define JOINED(session) SAYS("joined", session)
 
-/* What the link of the other node says next. */
+/* What a link of the other node says next. */
 struct said {
     struct broker *broker;
     const char *there;
     size_t position;
+    unsigned number; /* 0: it is link 7 */
 };
 
 static void say_on_link(struct said *said, const char *line)
 {
+    uint64_t mark = said->number == 0 ? 0 : mark_of(said->there) + link_mark(OTHER, said->number);
+
     DELIVER(said->broker, INBOX, said->there, "", .kind = LINK_DATA, .position = said->position,
-            .limit = LINK_WINDOW, .payload = slice_of_text(line));
+            .limit = LINK_WINDOW, .mark = mark, .payload = slice_of_text(line));
     said->position += strlen(line);
+}
+
+/* All that was said on the link before has been read then. */
+static void expect_answered(struct said *said, const char *id)
+{
+    const char *end = test_format("stdio_bus.node." OTHER ".%u", said->number ? said->number : 7);
+
+    say_on_link(said, test_format("{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"echo\"}\n", id));
+    broker_expect_letter(said->broker, LINK_DATA, end,
+                         test_format("{\"jsonrpc\":\"2.0\",\"id\":%s,", id));
 }
 
 /* Servers of NATS that were apart may be together again. */
@@ -119,12 +142,44 @@ TEST(nats_session_ends_with_a_client_of_another_node)
     broker_say_none(&asking.broker, INBOX, question.reply);
     broker_expect_letter(&asking.broker, LINK_CLAIM, question.subject, NULL);
     broker_expect_letter(&asking.broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":1,");
-    say_on_link(&said, LEFT("s")); /* that is another client's */
+    say_on_link(&said, JOINED("s")); /* that is another client's */
+    say_on_link(&said, LEFT("s"));
+    say_on_link(&said, JOINED("u"));
     say_on_link(&said, LEFT("u"));
     say_on_link(&said, LEFT("t"));
     broker_expect_line(&asking.broker, "UNSUB 16");
     OF(asking, OTHER, LINK_ASK, .position = 1);
     broker_expect_letter(&asking.broker, LINK_HAS, "back", NULL);
+}
+
+/* What is said of the client that has left may come late: another client of its node goes on with
+ * the session, by another link. */
+TEST(nats_session_goes_on_with_another_link_of_its_node)
+{
+    struct broker broker = {.port = 0};
+    struct said first = {.broker = &broker}, second = {.broker = &broker, .number = 8};
+    struct client *control;
+    struct letter question;
+
+    steps_without_reloads(ASKED_AGAIN);
+    broker_listen(&broker);
+    control =
+        control_connect(CONTROL_DAEMON(.config = serving_config(broker.port, ",'instances':2")));
+    broker_begin(&broker);
+    first.there = open_numbered_link(&broker, 7);
+    second.there = open_numbered_link(&broker, 8);
+    say_on_link(&first, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"sessionId\":\"s\"}\n");
+    broker_expect_line(&broker, "SUB " SESSION);
+    question = expect_question(&broker);
+    broker_say_none(&broker, INBOX, question.reply);
+    broker_expect_letter(&broker, LINK_DATA, HERE, "{\"jsonrpc\":\"2.0\",\"id\":1,");
+    say_on_link(&second, JOINED("s"));
+    expect_answered(&second, "1");
+    say_on_link(&first, LEFT("s"));
+    expect_answered(&first, "2");
+    expect_member(control_ask(control, "sessions", NULL), "total", "1");
+    say_on_link(&second, LEFT("s"));
+    control_wait(control, "sessions", "total", "0");
 }
 
 /* Its sessions are those of the worker; an upgrade of the daemon changes nothing of that. */
@@ -160,12 +215,14 @@ TEST(nats_session_of_an_agent_ends_with_a_client_of_another_node)
 }
 
 static const struct {
+    const char *session, *asked; /* NULL: each session is that of a worker */
     const char *members;
     const char *method, *params; /* that begins the session */
 } left_pools[] = {
-    {"", "x", NULL},
-    {",'protocol':'acp'", "session/load", "{'sessionId':'s'}"},
-    {",'protocol':'acp','clients':'shared'", "session/load", "{'sessionId':'s'}"},
+    {"s", "s", "", "x", NULL},
+    {"\\ud83d", "\xED\xA0\xBD", "", "x", NULL},
+    {"s", NULL, ",'protocol':'acp'", "session/load", "{'sessionId':'s'}"},
+    {"s", "s", ",'protocol':'acp','clients':'shared'", "session/load", "{'sessionId':'s'}"},
 };
 
 /* The daemon has the client, and another node the session: that is told when the client leaves. */
@@ -176,15 +233,16 @@ TEST_ROWS(nats_session_of_a_client_that_leaves, COUNT(left_pools))
     struct client *client;
     struct letter letter;
     const char *answer = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", *here;
+    const char *session = left_pools[row].session, *asked = left_pools[row].asked;
     bool is_nested = left_pools[row].params != NULL;
 
     steps_without_reloads(ASKED_AGAIN);
     daemon = ask_for_pool(&broker, left_pools[row].members);
     client = client_connect(daemon);
-    client_request(client, "1", is_nested ? NULL : "s", left_pools[row].method,
+    client_request(client, "1", is_nested ? NULL : session, left_pools[row].method,
                    left_pools[row].params);
-    if (row != 1) /* there each session is that of a worker */
-        broker_say_none(&broker, "3", expect_question(&broker).reply);
+    if (asked != NULL)
+        broker_say_none(&broker, "3", expect_question_for(&broker, asked).reply);
     letter = broker_expect_letter(&broker, LINK_OPEN, "stdio_bus.open.a", NULL);
     here = letter.reply;
     DELIVER(&broker, "3", here, "", .kind = LINK_ACCEPT, .payload = slice_of_text(OTHER " 7 far"));
@@ -200,8 +258,10 @@ TEST_ROWS(nats_session_of_a_client_that_leaves, COUNT(left_pools))
     DELIVER(&broker, "3", here, "", .kind = LINK_DATA, .received = letter.message.payload.len,
             .limit = 2 * LINK_WINDOW, .payload = slice_of_text(answer));
     client_result(client, "1");
-    client_send(client, "{'method':'stdio_bus/session_left','sessionId':'s'}"); /* not by clients */
-    client_request(client, "2", is_nested ? NULL : "s", "y",
+    /* No client may say this. */
+    client_send(client,
+                test_format("{'method':'stdio_bus/session_left','sessionId':'%s'}", session));
+    client_request(client, "2", is_nested ? NULL : session, "y",
                    is_nested ? "{'sessionId':'s'}" : NULL);
     letter = broker_expect_letter(&broker, LINK_DATA, HERE, NULL);
     ck_assert(strstr(text_of((struct span){letter.message.payload.data,
@@ -211,7 +271,7 @@ TEST_ROWS(nats_session_of_a_client_that_leaves, COUNT(left_pools))
     do
         letter = broker_expect_letter(&broker, LINK_DATA, HERE, "{");
     while (strstr(text_of((struct span){letter.message.payload.data, letter.message.payload.len}),
-                  LEFT("s")) == NULL);
+                  test_format(LEFT("%s"), session)) == NULL);
 }
 
 /* Another node has it: a passage leads there. */
@@ -227,11 +287,13 @@ static void lead_there(struct asking *asking)
     here = letter.reply;
     DELIVER(&asking->broker, INBOX, here, "", .kind = LINK_ACCEPT,
             .payload = slice_of_text(LOW " 7 low"));
-    letter = broker_expect_letter(&asking->broker, LINK_DATA, "stdio_bus.node." LOW ".7", "{");
+    letter = broker_expect_letter(&asking->broker, LINK_DATA, "stdio_bus.node." LOW ".7",
+                                  JOINED("s"));
     daemon_upgrade(asking->daemon);
     broker_begin(&asking->broker);
     broker_expect_letter(&asking->broker, LINK_RESUME, NULL, NULL);
-    letter = broker_expect_letter(&asking->broker, LINK_DATA, "stdio_bus.node." LOW ".7", "{");
+    letter = broker_expect_letter(&asking->broker, LINK_DATA, "stdio_bus.node." LOW ".7",
+                                  JOINED("s"));
     DELIVER(&asking->broker, INBOX, here, "", .kind = LINK_DATA,
             .mark = mark_of(here) + link_mark(LOW, 7), .received = letter.message.payload.len,
             .limit = 2 * LINK_WINDOW, .payload = slice_of_text(line));
