@@ -26,12 +26,45 @@ static bool penalty_holds(struct decision *decision, struct group *pool)
     return false;
 }
 
+/* Workers of a pool. */
+struct supply_count {
+    size_t processes, passages;
+};
+
 /* The workers of a pool, before one is chosen. */
 struct supply {
-    size_t free;     /* take messages, and have no client */
-    size_t may_come; /* the same, and those that may before a client leaves */
+    struct supply_count free;     /* take messages, and have no client */
+    struct supply_count may_come; /* the same, and those that may before a client leaves */
+    struct peer *passage;         /* one of the free ones, or NULL */
     bool any_left;
 };
+
+static void count_worker(struct supply_count *count, const struct peer *worker)
+{
+    if (worker->is_passage)
+        count->passages++;
+    else
+        count->processes++;
+}
+
+/* Whether there are more than the claims take: each one a worker, but a link's no passage. */
+static bool exceeds_claims(struct supply_count count, const struct group *claimed)
+{
+    size_t of_links = shares_claims_of_links(claimed), others = shares_claims(claimed) - of_links;
+
+    if (of_links > count.processes)
+        of_links = count.processes;
+    return count.processes + count.passages > others + of_links;
+}
+
+/* What the claims of others leave, the passage first: it cannot be what a link has a claim to. */
+static struct peer *beside_claims(const struct supply *supply, const struct group *claimed,
+                                  struct peer *found)
+{
+    if (!exceeds_claims(supply->free, claimed))
+        return NULL;
+    return supply->passage != NULL && shares_claims(claimed) > 0 ? supply->passage : found;
+}
 
 /* The worker of the pool to which the client's origin has bound a brief client last. A number is
  * that of one process: the next one knows nothing. NULL: there is none that takes messages. */
@@ -86,7 +119,8 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
             continue;
         supply->any_left = true;
         if (!eras_may_serve(pool, worker)) {
-            supply->may_come += eras_ends(worker);
+            if (eras_ends(worker))
+                count_worker(&supply->may_come, worker);
             continue;
         }
         if (worker->alone || (client->alone && !peer_is_fresh(worker)) ||
@@ -95,9 +129,14 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
         count = affinity_count(worker);
         if (exclusive && count > 0)
             continue;
-        supply->may_come++;
-        supply->free += worker->availability == PEER_READY && count == 0;
-        if (worker->availability == PEER_READY && count < fewest) {
+        count_worker(&supply->may_come, worker);
+        if (worker->availability != PEER_READY)
+            continue;
+        if (count == 0)
+            count_worker(&supply->free, worker);
+        if (worker->is_passage)
+            supply->passage = worker;
+        if (count < fewest) {
             found = worker;
             fewest = count;
         }
@@ -160,7 +199,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
     const struct group *claimed = eras_claimed(pool);
     struct supply supply;
     struct peer *worker = from_memory_worker(decision, pool);
-    bool joins;
+    bool joins, may_come;
 
     if (worker != NULL)
         return affinity_add(decision->from, worker) == STDIO_BUS_OK ? worker : NULL;
@@ -170,13 +209,10 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
     decision->router->demand = true;
     if (!joins && penalty_holds(decision, pool))
         return NULL;
+    may_come = supply.may_come.processes + supply.may_come.passages > 0;
     if (!joins && decision->from->claim != claimed) {
-        size_t claims = shares_claims(claimed);
-
-        if (claims >= supply.free) /* each of them is for a client with a claim */
-            worker = NULL;
-        if (claims >= supply.may_come)
-            supply.may_come = 0;
+        worker = beside_claims(&supply, claimed, worker);
+        may_come = exceeds_claims(supply.may_come, claimed);
     }
     if (worker != NULL) {
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
@@ -199,7 +235,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
     if (pool->mode.clients != CLIENTS_EXCLUSIVE)
         call_sleeper(decision->router, pool, decision->from);
     shares_claim(decision->router, eras_claimed(pool), decision->from);
-    if (supply.may_come > 0)
+    if (may_come)
         decision_hold(decision, &pool->waiting, HELD_FOR_PROCESS);
     else
         wait_for_leave(decision, pool);

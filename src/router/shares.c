@@ -111,7 +111,7 @@ static size_t count_coming_and_going(const struct group *pool, const struct peer
     size_t count = 0, i;
 
     for (i = 0; i < pool->count; i++)
-        count += pool->workers[i]->origin == origin;
+        count += !pool->workers[i]->is_passage && pool->workers[i]->origin == origin;
     for (node = pool->claims.head.next; node != &pool->claims.head; node = node->next)
         count += list_entry(node, struct peer, claiming)->origin == origin;
     return count;
@@ -153,6 +153,16 @@ void shares_end_claim(struct peer *client)
 size_t shares_claims(const struct group *pool)
 {
     return list_count(&pool->claims);
+}
+
+size_t shares_claims_of_links(const struct group *pool)
+{
+    const struct list_node *node;
+    size_t count = 0;
+
+    for (node = pool->claims.head.next; node != &pool->claims.head; node = node->next)
+        count += list_entry(node, struct peer, claiming)->is_link;
+    return count;
 }
 
 /* Whether a client of the origin waits for a worker, and more clients wait than workers come. */
@@ -210,9 +220,10 @@ const struct peer_origin *shares_holding_most(const struct router *router, const
                                               size_t coming)
 {
     size_t most = share_of_processes(router, pool), i;
+    size_t claims = shares_claims(pool), of_others = claims - shares_claims_of_links(pool);
     const struct peer_origin *found = NULL;
 
-    if (shares_claims(pool) <= count_unbound(pool, true) + coming)
+    if (claims <= count_unbound(pool, true) + (coming < of_others ? coming : of_others))
         return NULL;
     for (i = 0; i < pool->count; i++) {
         const struct peer *client = client_of(pool, pool->workers[i]);

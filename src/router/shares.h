@@ -47,8 +47,10 @@ void shares_add_claim(struct group *pool, struct peer *client);
 /* The client does not wait any more. */
 void shares_end_claim(struct peer *client);
 
-/* How many clients have a claim to a worker of the pool. */
+/* How many clients have a claim to a worker of the pool; how many of them are links, which get no
+ * link to a third machine. */
 size_t shares_claims(const struct group *pool);
+size_t shares_claims_of_links(const struct group *pool);
 
 /* Whether the process of the worker, which still ends, is waited for: by claims, or by a client of
  * the origin of the client that it had. */
@@ -71,8 +73,8 @@ bool shares_has_process(const struct group *pool, const struct peer *client);
 size_t shares_processes(const struct group *pool, const struct peer_origin *origin);
 
 /* An origin that holds more than its share, and most of all, when more clients have claims than
- * workers are free or will be; `coming` more will be, which are no workers of the pool. NULL: none
- * is to give up a worker. */
+ * workers are free or will be; `coming` links to other machines will be, too. NULL: none is to give
+ * up a worker. */
 const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool,
                                               size_t coming);
 

@@ -187,6 +187,7 @@ static bool is_unused(struct worker *worker)
 static void tidy_passage(struct stdio_bus *bus, struct worker *worker)
 {
     if (worker->state == WORKER_RUNNING && is_unused(worker)) {
+        waiting_set_drained(&bus->router, &worker->stream.endpoint.peer, true);
         worker_handle(worker, WORKER_RETIRE);
     } else if (worker_failed(worker) ||
                (worker_finished(worker) && list_empty(&worker->stream.endpoint.peer.bindings))) {

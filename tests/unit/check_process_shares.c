@@ -98,6 +98,71 @@ TEST(links_are_not_taken)
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
 }
 
+/* The client of a link gets no link to a third machine: one that comes is not what its claim waits
+ * for, and another client may have that. */
+TEST(claim_of_a_link_is_to_a_process)
+{
+    struct peer *link, *late;
+
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 2);
+    link = add_client_of(&other);
+    link->is_link = true;
+    expect_action(give(link, MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0], 1), &one);
+    add_workers(&pools[0], 1);
+    workers[2].is_passage = true;
+    waiting_worker_available(&router, &workers[2], PEER_READY);
+    settle();
+    expect_action(give(link, MESSAGE), ACTION_HOLD);
+    late = add_client_of(&one);
+    expect_unchanged(late, MESSAGE, &workers[2]);
+    affinity_clear_client(&clients[0]);
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    settle();
+    expect_unchanged(link, MESSAGE, &workers[0]);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
+}
+
+/* With a process and a link that are free, the process is the claim's. */
+TEST(claim_of_a_link_leaves_the_link_to_others)
+{
+    struct peer *link;
+
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 2);
+    link = add_client_of(&other);
+    link->is_link = true;
+    expect_action(give(link, MESSAGE), ACTION_HOLD);
+    add_workers(&pools[0], 1);
+    workers[2].is_passage = true;
+    affinity_clear_client(&clients[1]);
+    departure_worker(&router, &workers[1], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[1], PEER_READY);
+    settle();
+    expect_unchanged(add_client_of(&one), MESSAGE, &workers[2]);
+    expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
+    expect_unchanged(link, MESSAGE, &workers[1]);
+}
+
+/* The link of a client that has left is none of the processes of its origin, which may have a claim
+ * while it ends. */
+TEST(ending_link_is_no_process)
+{
+    POOL("p", 1, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 1);
+    add_workers(&pools[0], 1);
+    workers[1].is_passage = true;
+    take_workers(&other, 1);
+    shares_ending(&workers[1], &other);
+    affinity_clear_client(&clients[1]);
+    waiting_worker_available(&router, &workers[1], PEER_ABSENT);
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+}
+
 TEST(claim_ends_with_the_wait)
 {
     struct peer *late;
