@@ -59,6 +59,7 @@ static void check_exec(struct worker *worker)
     log_error(worker_log(worker), worker_context(worker), "cannot execute %s%s%s: %s",
               program_name(worker), cwd != NULL ? " in " : "", cwd != NULL ? cwd : "",
               strerror(error));
+    worker->exec_error = error;
     worker_handle(worker, WORKER_EXEC_FAILED);
     if (!worker->executed)
         worker->host->first_exec(worker, false);
@@ -85,6 +86,7 @@ int worker_start(struct worker *worker)
             STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     worker->output_ended = worker->awaits_exit = worker->answered = false;
+    worker->exec_error = 0;
     worker->failures_before = eras_claimed(worker->stream.endpoint.peer.pool)->failure.total;
     worker->after_end = WORKER_RESTARTS;
     worker->hurried = false;

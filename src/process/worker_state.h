@@ -82,7 +82,8 @@ struct worker {
     struct stream_options options; /* but for the handler and the descriptors */
     enum worker_state state;
     struct child child;
-    bool executed; /* exec has succeeded at least once */
+    bool executed;  /* exec has succeeded at least once */
+    int exec_error; /* why the last one has not; 0: it has, or is not known */
     bool output_ended;
     bool awaits_exit;             /* its stdout has ended, and its exit status may say why */
     bool answered;                /* the last process that is finished has sent a message */

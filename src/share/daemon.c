@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -178,6 +179,7 @@ __attribute__((noreturn)) static void detach(const struct daemon *daemon, int re
         _exit(pid < 0 ? EXIT_OS_ERROR : EXIT_DONE);
     if (signals_forget() != STDIO_BUS_OK || !readiness_keep(ready))
         _exit(EXIT_OS_ERROR);
+    signal(SIGXFSZ, SIG_IGN); /* an unwritable log is never fatal */
     run(daemon);
 }
 

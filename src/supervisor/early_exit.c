@@ -2,6 +2,7 @@
 
 #include "supervisor/early_exit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,10 @@ static bool tells_stderr(const struct worker *worker)
 /* What has become of the process: "exited with status 1". */
 static void describe_end(const struct worker *worker, char *to, size_t size)
 {
-    if (worker->child.pid > 0)
+    if (worker->exec_error != 0)
+        snprintf(to, size, "cannot be executed: %s%s", strerror(worker->exec_error),
+                 worker->exec_error == ENOENT ? " (it, or what its first line names)" : "");
+    else if (worker->child.pid > 0)
         snprintf(to, size, "closed its stdout");
     else
         process_status_text(to, size, worker->child.status);
@@ -44,9 +48,9 @@ static void write_text(struct worker *worker, const char *end, const char *line)
     struct pool *pool = pool_of(worker);
 
     if (tells_stderr(worker))
-        snprintf(pool->failure_text, sizeof pool->failure_text,
-                 "server %s before answering%s%s (log: %s)", end, *line != '\0' ? ": " : "", line,
-                 bus_of(worker)->options.told_log);
+        snprintf(pool->failure_text, sizeof pool->failure_text, "server %s%s%s%s (log: %s)", end,
+                 worker->exec_error == 0 ? " before answering" : "", *line != '\0' ? ": " : "",
+                 line, bus_of(worker)->options.told_log);
     else
         snprintf(pool->failure_text, sizeof pool->failure_text, EXITED ": it %s", end);
 }
@@ -102,7 +106,7 @@ void early_exit_note(struct worker *worker)
     struct pool *pool = pool_of(worker);
     struct start_failure *failure = &pool->group.failure;
     const struct dialer *dialer = worker->program.dialer;
-    char end[80], line[LINE_MAX_SHOWN] = "";
+    char end[128], line[LINE_MAX_SHOWN] = "";
 
     if (worker_is_front(worker) || worker->stream.endpoint.peer.is_passage ||
         worker->after_end != WORKER_RESTARTS)
@@ -121,8 +125,9 @@ void early_exit_note(struct worker *worker)
     write_text(worker, end, line);
     write_data(worker);
     note_failure(pool, failure->count + 1, worker);
-    log_warn(bus_of(worker)->log, worker->stream.endpoint.context,
-             "it %s before it has answered anything%s%s", end, *line != '\0' ? ": " : "", line);
+    log_warn(bus_of(worker)->log, worker->stream.endpoint.context, "it %s%s%s%s", end,
+             worker->exec_error == 0 ? " before it has answered anything" : "",
+             *line != '\0' ? ": " : "", line);
 }
 
 void early_exit_answer(const struct worker *worker, const struct request *request)

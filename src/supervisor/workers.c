@@ -376,7 +376,7 @@ static void on_first_exec(struct worker *worker, bool succeeded)
 
     if (bus->phase != BUS_PHASE_STARTING)
         return; /* started for a client: its restarts show whether it can be executed */
-    if (succeeded)
+    if (succeeded || bus->options.told_log != NULL) /* the clients that wait are told */
         bus->started_noted = --bus->starting_count == 0;
     else
         bus_note_stop(bus, BUS_BAD_COMMAND);

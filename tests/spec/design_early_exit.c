@@ -2,6 +2,9 @@
  * is started. The pool key "stderr" of stdio_bus.conf(5). */
 #include "build_config.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include "harness.h"
 #include "share.h"
 
@@ -32,6 +35,51 @@ TEST(design_share_says_why_a_server_does_not_start)
                       1);
     expect_word(share_run(list, 0), " does not start: server exited with status 3");
     expect_word(share_run(list_json, 0), "\"failure\":\"server exited with status 3");
+}
+
+/* A script whose interpreter is gone. The daemon stays, and so does what it says. */
+TEST(design_share_says_why_a_server_cannot_be_executed)
+{
+    const char *script = test_format("%s/script", test_dir());
+    FILE *file = fopen(script, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs("#!/not/there\n", file), 0);
+    ck_assert_int_eq(fchmod(fileno(file), 0700), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    for (int i = 0; i < 2; i++) {
+        struct sharer *sharer = SHARE(.command = {script});
+
+        client_request(sharer->client, "1", NULL, "initialize", NULL);
+        client_error(sharer->client, "1", -32000,
+                     "server cannot be executed: No such file or directory (it, or what its first "
+                     "line names) (log: ");
+        share_expect_exit(sharer, 69);
+        expect_word(share_errors(sharer), "server cannot be executed: No such file or directory");
+    }
+    ck_assert_uint_eq(share_logged("listening on"), 1);
+    expect_word(share_run(list, 0), " does not start: server cannot be executed");
+}
+
+/* The log ends there, and the daemon goes on. */
+TEST(design_share_goes_on_at_the_file_size_limit)
+{
+    struct rlimit limit, low;
+    struct sharer *sharer;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    low = limit;
+    low.rlim_cur = 2048;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+    sharer = SHARE(.command = {"sh", "-c",
+                               "for i in 0 1 2 3 4 5 6 7; do echo \"$i $0 $0 $0 $0\" >&2; done; "
+                               "exec \"$TEST_WORKER\"",
+                               test_fill('x', 100)});
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    client_ask(sharer->client, "1", NULL, "echo", NULL);
+    ck_assert_uint_eq(share_logged("listening on"), 1);
+    ck_assert_uint_eq(share_logged("stderr: 7"), 0);
+    share_finish(sharer);
 }
 
 /* Without a client it is not started again: no restart is even planned. */
