@@ -13,6 +13,7 @@
 #include "share/identity.h"
 #include "supervisor/bus.h"
 #include "supervisor/halt.h"
+#include "supervisor/replay.h"
 #include "supervisor/workers.h"
 #include "json/string.h"
 
@@ -95,8 +96,8 @@ static struct state state_of(const struct worker *worker)
 
     switch (worker->state) {
     case WORKER_RUNNING:
-        state.name = "awake";
-        state.rank = 5;
+        state.name = replay_runs(worker) ? "starting" : "awake";
+        state.rank = replay_runs(worker) ? 4 : 5;
         break;
     case WORKER_STARTING:
         state.name = "starting";

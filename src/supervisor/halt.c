@@ -71,19 +71,24 @@ void halt_look(void *user_data)
         end_process(worker);
 }
 
-/* Nothing runs. */
-static void start_again(struct worker *worker)
+/* Nothing runs. That the last process has failed may be mended. */
+static void start_again(struct worker *worker, bool was_failing)
 {
-    if (worker->state == WORKER_FAILED)
+    struct peer *peer = &worker->stream.endpoint.peer;
+
+    if (worker->state == WORKER_FAILED) {
         worker_revive(worker);
-    else if (!timer_started(&worker->deadline))
+    } else if (!timer_started(&worker->deadline)) {
+        if (was_failing && !list_empty(&peer->bindings))
+            waiting_call(&bus_of(worker)->router, peer);
         return;
+    }
     stdio_bus_event_loop_stop_timer(bus_of(worker)->loop, &worker->deadline);
     worker_handle(worker, WORKER_DEADLINE);
 }
 
 /* Whether it has a process. */
-static bool halt(struct worker *worker, enum worker_halt halt)
+static bool halt(struct worker *worker, enum worker_halt halt, bool was_failing)
 {
     switch (worker->state) {
     case WORKER_STARTING:
@@ -101,7 +106,7 @@ static bool halt(struct worker *worker, enum worker_halt halt)
         break;
     }
     if (halt == HALT_RESTART)
-        start_again(worker);
+        start_again(worker, was_failing);
     else if (worker->state == WORKER_STOPPED)
         worker_handle(worker, WORKER_RETIRE);
     return false;
@@ -113,9 +118,14 @@ size_t halt_processes(struct stdio_bus *bus, enum worker_halt kind)
     size_t count = 0;
 
     list_each(&bus->pools, pool, next_pool) {
-        list_entry(pool, struct pool, link)->halted = kind == HALT_REST;
-        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
-            count += halt(list_entry(node, struct worker, link), kind);
+        struct pool *halted = list_entry(pool, struct pool, link);
+        bool was_failing = pool_is_failing(halted);
+
+        halted->halted = kind == HALT_REST;
+        if (kind == HALT_RESTART)
+            halted->group.failure.count = 0;
+        list_each(&halted->workers, node, following)
+            count += halt(list_entry(node, struct worker, link), kind, was_failing);
     }
     return count;
 }

@@ -94,15 +94,48 @@ static const char *reason_of_end(const struct worker *worker)
                                                        : REPLACED "that has exited too";
 }
 
+/* What waits for the process gets an error. */
+static void refuse_waiting(struct worker *worker, const char *reason)
+{
+    struct list_node *node, *following;
+
+    list_each(&peer_of(worker)->bindings, node, following) {
+        struct peer *client = list_entry(node, struct binding, in_worker)->client;
+
+        if (!peer_held(client))
+            continue;
+        client->closing = reason;
+        waiting_leave(&bus_of(worker)->router, client);
+        deliver_resume(client);
+        client->closing = NULL;
+    }
+}
+
+/* The clients stay, and are told why there is no process; their next message starts one. A shared
+ * server may just be written: the clients of all programs would be lost by one mistake. */
+static void await_call(struct worker *worker, struct handshake *handshake)
+{
+    struct peer *peer = peer_of(worker);
+
+    handshake->replays = false;
+    if (peer->pool->remembered != NULL)
+        remembered_clear(peer->pool->remembered);
+    worker_handle(worker, WORKER_RETIRE);
+    refuse_waiting(worker, reason_of_end(worker));
+    peer->rest = PEER_ASLEEP;
+}
+
 void replay_process_ended(struct worker *worker)
 {
-    const struct handshake *handshake = handshake_of_clients(worker);
+    struct handshake *handshake = handshake_of_clients(worker);
 
     stop_timer(worker);
     if (bus_of(worker)->phase >= BUS_PHASE_DRAINING)
         return;
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
         close_clients(worker, worker_is_front(worker) ? LOST : EXITED ": connect again");
+    else if (handshake != NULL && handshake->replays && bus_of(worker)->options.told_log != NULL)
+        await_call(worker, handshake);
     else if (handshake != NULL && handshake->replays && !worker_is_front(worker))
         close_clients(worker, reason_of_end(worker));
     else if (handshake != NULL && handshake->lost)

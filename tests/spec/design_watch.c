@@ -34,13 +34,19 @@ static void write_words(const char *name, const char *words)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-static struct sharer *share_watched(const char *name)
+static void shake_hands(struct sharer *sharer)
 {
-    struct sharer *sharer = SHARE(.arguments = {"--watch", place(name)});
     client_request(sharer->client, "'i'", NULL, "initialize", INITIALIZE);
     client_result(sharer->client, "\"i\"");
     client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
     client_ask(sharer->client, "1", NULL, "echo", NULL);
+}
+
+static struct sharer *share_watched(const char *name)
+{
+    struct sharer *sharer = SHARE(.arguments = {"--watch", place(name)});
+
+    shake_hands(sharer);
     return sharer;
 }
 
@@ -119,6 +125,52 @@ TEST(design_watch_waits_for_silence)
     expect_told(sharer);
     if (pauses == 0)
         share_finish(sharer);
+}
+
+#define BROKEN "server exited with status 3 before answering: it is broken"
+
+static void expect_served(struct sharer *const sharers[2], const char *id)
+{
+    for (int i = 0; i < 2; i++) {
+        expect_told(sharers[i]);
+        client_ask(sharers[i]->client, id, NULL, "echo", NULL);
+    }
+}
+
+/* It is being written: a mistake costs no client its connection. */
+TEST(design_watch_of_a_server_that_breaks)
+{
+    const char *const restart[] = {"--restart", "breaks", NULL};
+    struct share_setup setup = {
+        .share = "--share=breaks",
+        .arguments = {"--watch", place("server.js")},
+        .command = {"sh", "-c",
+                    "test ! -s \"$FILE\" || { echo it is broken >&2; exit 3; }; "
+                    "exec \"$TEST_WORKER\""},
+        .env = {test_format("FILE=%s", place("broken"))},
+    };
+    struct sharer *const sharers[] = {share_with(&setup), share_with(&setup)};
+
+    shake_hands(sharers[0]);
+    shake_hands(sharers[1]);
+    write_words("broken", "x");
+    write_words("server.js", "x");
+    WAIT_UNTIL(share_logged("before it has answered anything: it is broken") == 1, "not broken");
+    for (int id = 2; id <= 3; id++) {
+        client_request(sharers[0]->client, test_format("%d", id), NULL, "echo", NULL);
+        client_error(sharers[0]->client, test_format("%d", id), -32000, BROKEN);
+    }
+    share_run(restart, 69);
+    write_words("broken", "");
+    share_run(restart, 0);
+    expect_served(sharers, "4");
+    write_words("broken", "x");
+    share_run(restart, 69);
+    write_words("broken", "");
+    write_words("server.js", "y");
+    expect_served(sharers, "5");
+    share_finish(sharers[0]);
+    share_finish(sharers[1]);
 }
 
 /* The file may come later. */
