@@ -424,13 +424,16 @@ void deliver_lost_answer(struct endpoint *worker, const struct message *message,
         fail_request(bus, &decision);
 }
 
-/* A client that waits for a process of its own. If it leaves, its messages are for no process. */
-static bool awaits_process(const struct endpoint *from, const struct decision *decision)
+/* A client that waits for a process of its own, or to be initialized. If it leaves, its messages
+ * are for no process. */
+static bool awaits_beginning(const struct endpoint *from, const struct decision *decision)
 {
     const struct group *pool = decision->pool;
 
-    return !from->is_worker && pool != NULL && pool->mode.clients == CLIENTS_EXCLUSIVE &&
-           affinity_worker(&from->peer, pool) == NULL;
+    if (from->is_worker || pool == NULL)
+        return false;
+    return from->peer.held_for == HELD_FOR_ANSWER ||
+           (pool->mode.clients == CLIENTS_EXCLUSIVE && affinity_worker(&from->peer, pool) == NULL);
 }
 
 /* Carries out any decision but to forward. */
@@ -449,7 +452,7 @@ static void carry_out(struct stdio_bus *bus, struct endpoint *from, struct decis
         if (from->is_worker)
             bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
         hold(from);
-        if (awaits_process(from, decision))
+        if (awaits_beginning(from, decision))
             from->ops->watch_hangup(from);
         break;
     case ACTION_REFUSE:

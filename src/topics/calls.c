@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "topics/port.h"
 
 static bool has_number(const void *item, const void *key)
 {
@@ -78,6 +79,8 @@ void rmp_call_end(struct rmp_call *call)
     hash_table_remove(&port->calls, hash_of(call->number), call);
     json_text_free(&call->line);
     free(call);
+    if (port->peer.busy) /* there was no room for another one */
+        rmp_port_wake(port);
 }
 
 /* --- what follows --- */

@@ -122,7 +122,10 @@ static uint64_t ttl_of(const struct rmp_sent *sent)
 void rmp_frame(struct text *to, const struct rmp_sent *sent)
 {
     struct text body = {0};
-    put_body(&body, sent);
+    if (sent->body.len > 0)
+        text_add(&body, sent->body.data, sent->body.len);
+    else
+        put_body(&body, sent);
     put(to, HEADER_LEN + body.len, 4);
     text_add(to, "RMP0\0\0\0\100\0\0\0\0", 12);
     put(to, schema_of(sent), 2);

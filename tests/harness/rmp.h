@@ -20,9 +20,10 @@ struct rmp_sent {
     const char *type;             /* of the body; NULL: that of the schema */
     unsigned schema;
     uint64_t created_ms, ttl_ms, trace, msg_id;
-    bool no_ttl;   /* it is 0 */
-    bool ack;      /* meta.ack */
-    size_t filler; /* bytes more in the payload */
+    bool no_ttl;      /* it is 0 */
+    bool ack;         /* meta.ack */
+    size_t filler;    /* bytes more in the payload */
+    struct span body; /* of a frame that came, instead of all that makes a body; len 0: none */
 };
 
 /* Appends the frame with its prefix. */

@@ -133,6 +133,47 @@ TEST(rmp_9_1_held_request_times_out)
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
 }
 
+#define IN_FLIGHT_MAX 1024 /* protocol.md */
+#define REQUEST_SCHEMA 4000
+
+/* The body of the next request. */
+static struct span next_body(struct client *client)
+{
+    struct rmp_got got = rmp_next(client);
+    struct text *body = test_text();
+
+    ck_assert(got.is_frame);
+    text_add(body, got.body.data, got.body.len);
+    return (struct span){body->data, body->len};
+}
+
+/* It is kept, and follows when the others have ended. */
+TEST(rmp_9_1_request_beyond_those_in_flight_follows)
+{
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
+    struct client *client = rmp_program_connect(daemon);
+    struct span silent, plain, line;
+
+    rmp_subscribe(client, true, "agent/writer", 0);
+    rmp_program_execute_until(daemon, RMP_TRACE, RMP_PROGRAM_SHORT, "no_answer", "{}");
+    silent = next_body(client);
+    rmp_program_execute(daemon, "plain", "{'result':1}");
+    plain = next_body(client);
+    RMP_PROGRAM_EXPECT(&replies, "Completed", "timeout");
+    client_close(client);
+    client = rmp_program_connect(daemon);
+    rmp_hello(client, true, "Agent");
+    for (int i = 1; i <= IN_FLIGHT_MAX; i++)
+        RMP_SEND(client, .schema = REQUEST_SCHEMA, .body = silent, .trace = 1,
+                 .msg_id = (uint64_t)i, .ttl_ms = 3000);
+    RMP_SEND(client, .schema = REQUEST_SCHEMA, .body = plain, .trace = 1,
+             .msg_id = IN_FLIGHT_MAX + 1, .ttl_ms = 600000);
+    do
+        line = rmp_program_expect(&replies, "payload");
+    while (strstr(test_format("%.*s", (int)line.len, line.data), "Completed") == NULL);
+}
+
 TEST(rmp_9_1_trace_stays_at_its_worker)
 {
     struct daemon *daemon = rmp_program_daemon(RMP_WRITER(2));
