@@ -13,6 +13,7 @@
 #include "router/from_memory.h"
 #include "router/handshake.h"
 #include "router/waiting.h"
+#include "supervisor/first_answer.h"
 
 #define REPLAY_MS 60000 /* clients wait about as long for the answer to initialize */
 
@@ -245,6 +246,14 @@ static void take_result(struct worker *worker, struct handshake *handshake,
     send_rest(worker, handshake);
 }
 
+/* A front tells what the daemon says of a server that does not start. */
+static void refused(struct worker *worker, const struct message *answer)
+{
+    if (worker_is_front(worker))
+        first_answer_check_failure(worker, answer);
+    close_clients(worker, REPLACED "that has refused initialize");
+}
+
 bool replay_take_answer(struct worker *worker, const struct message *message)
 {
     struct handshake *handshake = handshake_of_clients(worker);
@@ -262,7 +271,7 @@ bool replay_take_answer(struct worker *worker, const struct message *message)
     if (result == STDIO_BUS_ERR)
         close_clients(worker, NO_MEMORY);
     else if (result != STDIO_BUS_OK)
-        close_clients(worker, REPLACED "that has refused initialize");
+        refused(worker, message);
     else if (strcmp(answer.version, handshake->answer.version) != 0)
         close_clients(worker, REPLACED "that has another protocolVersion");
     else

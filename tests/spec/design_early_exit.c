@@ -82,6 +82,19 @@ TEST(design_share_goes_on_at_the_file_size_limit)
     share_finish(sharer);
 }
 
+/* It waits for the server to begin, and is not read meanwhile. */
+TEST(design_share_sees_a_client_that_is_killed_while_it_waits)
+{
+    struct sharer *sharer = SHARE(.command = {"sleep", "1000"}, .idle_exit = "1");
+    pid_t daemon;
+
+    client_request(sharer->client, "1", NULL, "initialize", NULL);
+    WAIT_UNTIL(share_logged("client=1\\] connected") == 1, "not connected");
+    daemon = share_daemon();
+    kill(sharer->pid, SIGKILL);
+    share_wait_gone(daemon);
+}
+
 /* Without a client it is not started again: no restart is even planned. */
 TEST(design_share_starts_a_broken_server_for_clients_alone)
 {
