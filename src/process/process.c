@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +23,14 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/slice.h"
 #include "event/signals.h"
 
 extern char **environ;
 
 #define EXIT_EXEC_FAILED 127 /* as the shell has it */
 #define PIPE_BYTES 131072
+#define FILE_MAX 4096
 
 enum { READ_END, WRITE_END };
 enum { IN, OUT, ERR, EXEC, PIPES };
@@ -68,6 +71,77 @@ static int confine(const struct program *program)
     return STDIO_BUS_OK;
 }
 
+static bool is_text(const char *path)
+{
+    static const char spaces[] = "\t\n\v\f\r";
+    char start[256];
+    int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, start, sizeof start) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i < len; i++) {
+        if ((unsigned char)start[i] < ' ' && memchr(spaces, start[i], sizeof spaces - 1) == NULL)
+            return false;
+    }
+    return len > 0;
+}
+
+/* execvp hands to a shell what the system cannot execute. For a script that does not name its
+ * interpreter that is right, but not for a program of another machine: its bytes would be commands.
+ * Returns with errno set. */
+static void execute_path(const char *path, char *const *argv)
+{
+    execv(path, argv);
+    if (errno != ENOEXEC)
+        return;
+    if (is_text(path) && strchr(path, '/') != NULL)
+        execvp(path, argv);
+    errno = ENOEXEC;
+}
+
+/* The next directory of PATH, with the name. False: it is too long. */
+static bool write_candidate(char to[FILE_MAX], struct slice directory, const char *name)
+{
+    size_t len = strlen(name) + 1;
+
+    if (directory.len == 0)
+        directory = slice_of_text(".");
+    if (directory.len + 1 + len > FILE_MAX)
+        return false;
+    memcpy(to, directory.data, directory.len);
+    to[directory.len] = '/';
+    memcpy(to + directory.len + 1, name, len);
+    return true;
+}
+
+static void execute(const char *name, char *const *argv)
+{
+    const char *text = getenv("PATH");
+    struct slice rest = slice_of_text(text != NULL ? text : ""), directory;
+    char candidate[FILE_MAX];
+    bool is_denied = false, goes_on = true;
+
+    if (strchr(name, '/') != NULL) {
+        execute_path(name, argv);
+        return;
+    }
+    if (text == NULL) { /* the system's own directories */
+        execvp(name, argv);
+        return;
+    }
+    while (goes_on) {
+        goes_on = slice_cut(&rest, ':', &directory);
+        if (!write_candidate(candidate, directory, name))
+            continue;
+        execute_path(candidate, argv);
+        is_denied |= errno == EACCES;
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+            return;
+    }
+    errno = is_denied ? EACCES : ENOENT;
+}
+
 struct child_setup {
     const struct program *program;
     pid_t parent;
@@ -102,8 +176,8 @@ static void run_child(const struct child_setup *setup)
     if (program->cwd != NULL && chdir(program->cwd) < 0)
         goto fail;
     if (program->envp != NULL)
-        environ = (char **)(void *)program->envp; /* execvp reads PATH there */
-    execvp(program->file != NULL ? program->file : program->argv[0], program->argv);
+        environ = (char **)(void *)program->envp; /* PATH is that of the child */
+    execute(program->file != NULL ? program->file : program->argv[0], program->argv);
 fail:
     error = errno;
     if (write(setup->pipes[EXEC][WRITE_END], &error, sizeof error) != (ssize_t)sizeof error)

@@ -480,6 +480,47 @@ TEST(refusal_in_path_is_reported_last)
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
+#if defined(__GLIBC__) || !defined(__linux__)
+#define EXECVP_HAS_A_SHELL true
+#else
+#define EXECVP_HAS_A_SHELL false
+#endif
+
+/* A script without a first line that names its interpreter is for the shell, but the program of
+ * another machine is not. */
+TEST_ROWS(shell_runs_text_alone, 2)
+{
+    static const char text[] = "exec cat\n", program[] = "\x7F"
+                                                         "ELF\2\1\1\0\necho it runs\n";
+    char folder[] = "/tmp/check_process_XXXXXX", file[64], path[64], name[] = "program";
+    char *by_path[] = {file, NULL}, *by_name[] = {name, NULL}, *envp[] = {path, NULL};
+    const struct program in_path = {.argv = by_name, .envp = envp};
+    struct process process;
+    int fd;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/program", folder);
+    snprintf(path, sizeof path, "PATH=/none:%s:/bin", folder);
+    fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+    if (row == 0)
+        ck_assert_int_eq(write(fd, text, sizeof text - 1), sizeof text - 1);
+    else
+        ck_assert_int_eq(write(fd, program, sizeof program - 1), sizeof program - 1);
+    close(fd);
+    if (row == 1) {
+        expect_exec_error(file, ENOEXEC);
+        expect_error_of(&in_path, ENOEXEC);
+    } else if (EXECVP_HAS_A_SHELL) {
+        process = spawn_program(&(struct program){.argv = by_path, .envp = envp});
+        close(process.fd_to);
+        ck_assert_int_eq(wait_status(process.pid), 0);
+        close(process.fd_from);
+        close(process.fd_exec);
+    }
+    ck_assert_int_eq(unlink(file), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
 TEST(exec_error_is_reported)
 {
     char nowhere[] = "/nonexistent/program", unknown[] = "no-such-program-in-the-path";
