@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "topics/port.h"
 
 static bool has_number(const void *item, const void *key)
 {
@@ -65,6 +64,12 @@ struct rmp_call *rmp_call_numbered(struct rmp_port *port, enum rmp_call_kind kin
 struct rmp_call *rmp_call_find(const struct rmp_port *port, uint64_t number)
 {
     return hash_table_find(&port->calls, hash_of(number), has_number, &number);
+}
+
+void rmp_port_wake(struct rmp_port *port)
+{
+    if (!timer_started(&port->work))
+        stdio_bus_event_loop_start_timer(port->bridge->bus->loop, &port->work, 0);
 }
 
 void rmp_call_end(struct rmp_call *call)

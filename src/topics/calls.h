@@ -75,6 +75,9 @@ void rmp_call_answered(struct rmp_call *call, const struct bridge_message *messa
 /* Publishes that the call has failed, and ends it. A rejected request is not remembered. */
 void rmp_call_failed(struct rmp_call *call, bool retryable, struct slice reason);
 
+/* Starts port->work. */
+void rmp_port_wake(struct rmp_port *port);
+
 /* Frees it without a word. */
 void rmp_call_end(struct rmp_call *call);
 

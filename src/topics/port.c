@@ -15,12 +15,6 @@ static struct rmp_port *port_of(struct endpoint *endpoint)
     return list_entry(endpoint, struct rmp_port, endpoint);
 }
 
-void rmp_port_wake(struct rmp_port *port)
-{
-    if (!timer_started(&port->work))
-        stdio_bus_event_loop_start_timer(port->bridge->bus->loop, &port->work, 0);
-}
-
 /* --- messages of workers --- */
 
 /* Publishes an event, or keeps it until the run was accepted (RMP 10). Returns why it is dropped,

@@ -19,7 +19,4 @@ void rmp_port_offer(struct rmp_port *port);
 /* The router is closing: the line that it holds is offered again. */
 void rmp_port_refuse_held(struct rmp_port *port);
 
-/* Starts port->work. */
-void rmp_port_wake(struct rmp_port *port);
-
 #endif
