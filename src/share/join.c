@@ -23,7 +23,7 @@
 #define ATTEMPTS 100   /* while daemons end, or fail to start */
 #define STARTS 3
 #define NAP_MS 10
-#define NAMES 4 /* of one identity, should the hash of another be the same */
+#define NAMES 256 /* of one hash: of daemons that differ in variables of the machine */
 
 enum outcome {
     JOINED,
@@ -32,6 +32,24 @@ enum outcome {
     DIFFERS,  /* it shares another server */
     FAILED
 };
+
+/* --- the name --- */
+
+/* The name of the daemon that shares the identity, or of one with the same hash. */
+static void set_base(struct join *join, unsigned number)
+{
+    char hash[IDENTITY_NAME_MAX];
+
+    if (join->name != NULL) {
+        snprintf(join->daemon.base, sizeof join->daemon.base, "%s@%s", join->name, PACKAGE_VERSION);
+        return;
+    }
+    identity_name(hash, join->daemon.identity);
+    if (number == 0)
+        snprintf(join->daemon.base, sizeof join->daemon.base, "%s", hash);
+    else
+        snprintf(join->daemon.base, sizeof join->daemon.base, "%s-%u", hash, number);
+}
 
 /* --- joining --- */
 
@@ -98,6 +116,27 @@ static enum outcome greet(struct join *join, int *fd)
     return outcome;
 }
 
+/* A daemon that fits may have any of the names: those before its own were in use when it started,
+ * by daemons that may have ended. GONE: none fits, and the first name without a daemon is set. */
+static enum outcome greet_all(struct join *join, int *fd)
+{
+    unsigned count = join->name != NULL ? 1 : NAMES, unused = count, number;
+    enum outcome outcome;
+
+    for (number = 0; number < count; number++) {
+        set_base(join, number);
+        outcome = greet(join, fd);
+        if (outcome != GONE && outcome != DIFFERS)
+            return outcome;
+        if (outcome == GONE && unused == count)
+            unused = number;
+    }
+    if (unused == count)
+        return DIFFERS;
+    set_base(join, unused);
+    return GONE;
+}
+
 /* The caller has the lock. */
 static void start_daemon(struct join *join, unsigned *starts)
 {
@@ -119,7 +158,7 @@ static enum outcome start(struct join *join, int *fd, unsigned *starts)
 
     if (lock < 0)
         return fail(join, "cannot share: %s", reason);
-    outcome = greet(join, fd);
+    outcome = greet_all(join, fd);
     if (outcome == GONE && *starts >= STARTS)
         outcome = fail(join, "the daemon does not start; see %s/%s" DAEMON_LOG, join->directory,
                        join->daemon.base);
@@ -138,7 +177,7 @@ static enum outcome join_or_start(struct join *join, int *fd)
     for (i = 0; i < ATTEMPTS && (outcome == GONE || outcome == HINDERED); i++) {
         if (i > 1)
             poll(NULL, 0, NAP_MS);
-        outcome = greet(join, fd);
+        outcome = greet_all(join, fd);
         if (outcome == GONE)
             outcome = start(join, fd, &starts);
     }
@@ -150,35 +189,16 @@ static enum outcome join_or_start(struct join *join, int *fd)
                       join->directory, join->daemon.base);
 }
 
-/* The name of the daemon that shares the identity, or of the next one. */
-static void set_base(struct join *join, unsigned number)
-{
-    char hash[IDENTITY_NAME_MAX];
-
-    if (join->name != NULL) {
-        snprintf(join->daemon.base, sizeof join->daemon.base, "%s@%s", join->name, PACKAGE_VERSION);
-        return;
-    }
-    identity_name(hash, join->daemon.identity);
-    if (number == 0)
-        snprintf(join->daemon.base, sizeof join->daemon.base, "%s", hash);
-    else
-        snprintf(join->daemon.base, sizeof join->daemon.base, "%s-%u", hash, number);
-}
-
 int join_open(struct join *join)
 {
     char reason[DIRECTORY_REASON_MAX];
-    enum outcome outcome = DIFFERS;
-    unsigned number;
+    enum outcome outcome;
     int fd = -1;
 
     if (directory_enter(join->directory, true, reason) != STDIO_BUS_OK)
         outcome = fail(join, "cannot share: %s", reason);
-    for (number = 0; outcome == DIFFERS && number < (join->name != NULL ? 1 : NAMES); number++) {
-        set_base(join, number);
+    else
         outcome = join_or_start(join, &fd);
-    }
     if (outcome == JOINED)
         return fd;
     if (join->log != NULL)

@@ -109,6 +109,41 @@ TEST_ROWS(design_share_is_decided_by_what_the_server_sees, COUNT(identities))
     share_finish(second);
 }
 
+/* Each login has an agent of its own, and gets a server of its own. */
+TEST(design_share_of_clients_with_agents_of_their_own)
+{
+    struct sharer *sharers[9], *again;
+    long pids[COUNT(sharers)];
+    for (size_t i = 0; i < COUNT(sharers); i++) {
+        sharers[i] = SHARE(.env = {test_format("SSH_AUTH_SOCK=/agent/%zu", i)});
+        pids[i] = pid_of(sharers[i]);
+        for (size_t k = 0; k < i; k++)
+            ck_assert_int_ne(pids[i], pids[k]);
+    }
+    again = SHARE(.env = {"SSH_AUTH_SOCK=/agent/8"});
+    ck_assert_int_eq(pid_of(again), pids[8]);
+    again = SHARE(.env = {"SSH_AUTH_SOCK"});
+    ck_assert_int_eq(pid_of(again), pids[0]);
+}
+
+/* The daemon of another one has ended, and its name is unused. */
+TEST(design_share_joins_its_daemon_after_another_has_ended)
+{
+    static const char *const list[] = {"--list", "--json", NULL};
+    struct sharer *other = SHARE(.env = {"DISPLAY=:1"}, .idle_exit = "1");
+    int64_t deadline = deadline_usual();
+    pid_of(other);
+    struct sharer *first = SHARE(.env = {"DISPLAY=:2"});
+    long pid = pid_of(first);
+    share_finish(other);
+    while (strstr(share_run(list, 0), "\"total\":1") == NULL)
+        ck_assert(!deadline_over(deadline));
+    struct sharer *same = SHARE(.env = {"DISPLAY=:2"});
+    ck_assert_int_eq(pid_of(same), pid);
+    struct sharer *next = SHARE(.env = {"DISPLAY=:1"});
+    ck_assert_int_ne(pid_of(next), pid);
+}
+
 /* Whoever comes first, the server does not see what does not count. */
 TEST(design_share_passes_no_variables_that_do_not_count)
 {
