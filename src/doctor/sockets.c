@@ -115,12 +115,21 @@ void doctor_sockets(struct doctor *doctor)
 
 /* --- daemons --- */
 
+static void report_stranger(struct doctor *doctor, const char *file)
+{
+    doctor_cure(doctor, "end the program that listens there");
+    doctor_find(doctor, DOCTOR_WARNING, "%s belongs to another program", file);
+}
+
+/* What another program says may be anything: none of it becomes a process to kill. */
 static void judge(struct doctor *doctor, const char *file, const struct json_value *status)
 {
-    const struct json_value *version = document_member(status, "version");
+    const struct json_value *version = document_member_of(status, "version", JSON_STRING);
     long long pid = (long long)document_number(status, "pid");
 
-    if (document_member(status, "failure") != NULL) {
+    if (pid <= 0) {
+        report_stranger(doctor, file);
+    } else if (document_member(status, "failure") != NULL) {
         doctor_cure(doctor, "stdio_bus --list says why");
         doctor_find(doctor, DOCTOR_ERROR, "%s: the server of process %lld does not start", file,
                     pid);
@@ -160,8 +169,7 @@ static void ask_shared(struct doctor *doctor, const char *file)
     } else if (code == STDIO_BUS_OK && status.root->type == JSON_OBJECT) {
         judge(doctor, file, status.root);
     } else {
-        doctor_cure(doctor, "end the program that listens there");
-        doctor_find(doctor, DOCTOR_WARNING, "%s belongs to another program", file);
+        report_stranger(doctor, file);
     }
     document_free(&status);
     free(reply);

@@ -183,6 +183,8 @@ static const struct {
 } daemons[] = {
     {SHARES PACKAGE_VERSION "\",\"pid\":7}\n", 0, "ok       daemons     x.sock: process 7", NULL},
     {SHARES "0.0.1\",\"pid\":7}\n", 1, "x.sock: process 7 is version 0.0.1, this is ", "kill 7"},
+    {"{\"version\":[],\"pid\":7}\n", 1, "process 7 is version unknown, this is ", "kill 7"},
+    {"{\"version\":[],\"pid\":{}}\n", 1, "x.sock belongs to another program", "end the program"},
     {SHARES PACKAGE_VERSION "\",\"pid\":7,\"failure\":\"sk-hidden\"}\n", 2,
      "the server of process 7 does not start", "stdio_bus --list says why"},
     {"hidden\n", 1, "x.sock belongs to another program", "end the program"},
