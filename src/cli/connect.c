@@ -389,6 +389,6 @@ int rejoin_run(const struct options *options)
     if (rejoin.first >= 0)
         return statuses[front_run(&front)];
     log_error(&rejoin.log, "", "%s", rejoin.reason);
-    front_refuse(rejoin.reason);
+    front_refuse(rejoin.reason, options->framing);
     return EXIT_CANNOT_CONNECT;
 }

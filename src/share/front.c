@@ -87,63 +87,91 @@ enum bus_outcome front_run(const struct front *front)
 
 /* --- no server --- */
 
-/* True once a request was answered. */
-static bool refuse_line(struct slice line, const char *reason)
+/* The client, which is read until it has asked something. */
+struct refused {
+    const struct framing *framing;
+    struct framing_state state;
+    struct scanner scanner;
+    char *bytes; /* that are no whole frame yet */
+    size_t len;
+    const char *reason;
+};
+
+static void write_frame(const struct framing *framing, struct slice line)
 {
-    struct scanner scanner = {.position = 0};
+    struct slice body = framing->prefix != NULL ? slice_without_newline(line) : line;
+    char prefix[FRAME_PREFIX_MAX];
+    size_t len = framing->prefix != NULL ? framing->prefix(prefix, body.len) : 0;
+
+    if (descriptor_write_all(STDOUT_FILENO, prefix, len)) /* else it is lost */
+        (void)descriptor_write_all(STDOUT_FILENO, body.data, body.len);
+}
+
+/* True once a request was answered. */
+static bool refuse_message(const struct refused *refused, struct slice body)
+{
     struct message_scratch scratch;
     struct message message;
     char reply[MESSAGE_ERROR_MAX];
     size_t len;
 
-    scanner_reset(&scanner);
-    if (scanner_run(&scanner, line.data, line.len) != SCAN_MESSAGE ||
-        message_from_scan(&message, line, &scanner.fields, &scratch) != MESSAGE_OK ||
+    if (message_from_scan(&message, body, &refused->scanner.fields, &scratch) != MESSAGE_OK ||
         message.id.type == ID_NONE || message_is_response(&message))
         return false;
-    len = message_write_error(reply, sizeof reply, message.id, JSONRPC_SERVER_ERROR, reason);
-    (void)descriptor_write_all(STDOUT_FILENO, reply, len); /* else it is lost */
+    len = message_write_error(reply, sizeof reply, message.id, JSONRPC_SERVER_ERROR,
+                              refused->reason);
+    write_frame(refused->framing, slice_of(reply, len));
     return true;
 }
 
-/* Answers the lines that are whole, and keeps the rest. */
-static bool refuse_lines(char *bytes, size_t *len, const char *reason)
+/* Takes the frames that are whole, and keeps the rest. True: no more are to be read, since a
+ * request was answered, or the client cannot be understood. */
+static bool refuse_frames(struct refused *refused)
 {
-    char *line = bytes, *newline;
+    struct slice left = slice_of(refused->bytes, refused->len);
+    struct frame frame = {.consumed = 0};
+    enum frame_status status = FRAME_MORE;
     bool answered = false;
 
-    while (!answered && (newline = memchr(line, '\n', *len)) != NULL) {
-        size_t line_len = (size_t)(newline - line) + 1;
-
-        answered = refuse_line(slice_of(line, line_len), reason);
-        line += line_len;
-        *len -= line_len;
+    while (!answered) {
+        status = refused->framing->next(&refused->state, left, &frame);
+        if (status != FRAME_WHOLE && status != FRAME_SKIP && status != FRAME_REFUSED)
+            break;
+        if (status == FRAME_WHOLE)
+            answered = refuse_message(refused, slice_of(left.data, frame.consumed));
+        left = slice_of(left.data + frame.consumed, left.len - frame.consumed);
     }
-    memmove(bytes, line, *len);
-    return answered;
+    memmove(refused->bytes, left.data, left.len);
+    refused->len = left.len;
+    return answered || status == FRAME_MALFORMED;
 }
 
-void front_refuse(const char *reason)
+void front_refuse(const char *reason, const struct framing *framing)
 {
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
-    char *bytes;
-    size_t len = 0;
+    struct refused refused = {
+        .framing = framing != NULL ? framing : &framing_ndjson,
+        .state = {.check = &json_body_check, .max_body = REFUSED_MAX},
+        .reason = reason,
+    };
     ssize_t got = 1;
 
     if (isatty(STDIN_FILENO)) /* a person reads stderr */
         return;
-    bytes = malloc(REFUSED_MAX);
+    refused.state.check_state = &refused.scanner;
+    refused.framing->reset(&refused.state);
+    refused.bytes = malloc(REFUSED_MAX);
 
-    while (bytes != NULL && got != 0 && len < REFUSED_MAX) {
-        got = read(STDIN_FILENO, bytes + len, REFUSED_MAX - len);
+    while (refused.bytes != NULL && got != 0 && refused.len < REFUSED_MAX) {
+        got = read(STDIN_FILENO, refused.bytes + refused.len, REFUSED_MAX - refused.len);
         if (got > 0)
-            len += (size_t)got;
+            refused.len += (size_t)got;
         else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             got = descriptor_poll(&ready, 1, -1);
         if (got < 0 && errno != EINTR)
             break;
-        if (refuse_lines(bytes, &len, reason))
+        if (refuse_frames(&refused))
             break;
     }
-    free(bytes);
+    free(refused.bytes);
 }

@@ -20,8 +20,8 @@ enum pool_protocol front_protocol(const char *name);
 /* Serves stdin and stdout until the client has finished. */
 enum bus_outcome front_run(const struct front *front);
 
-/* There is no server. Answers the first request on stdin, unless that is a terminal, with an
- * error. */
-void front_refuse(const char *reason);
+/* There is no server. Answers the first request on stdin, unless that is a terminal, with an error.
+ * Framing NULL: NDJSON. */
+void front_refuse(const char *reason, const struct framing *framing);
 
 #endif

@@ -308,7 +308,7 @@ int share_command(const struct share_options *options)
     if (status == EXIT_DONE)
         status = serve(&share);
     if (!share.serves && share.join.reason[0] != '\0')
-        front_refuse(share.join.reason);
+        front_refuse(share.join.reason, options->framing);
     config_free(&share.config);
     config_free(&share.alone);
     free(share.identity);

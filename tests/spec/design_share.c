@@ -1,6 +1,7 @@
 /* stdio_bus(1), --share: a server that all clients of a user share, started by the first. */
 #include "build_config.h"
 
+#include "frames.h"
 #include "harness.h"
 #include "share.h"
 
@@ -223,6 +224,20 @@ TEST(design_share_by_name)
     ck_assert(strstr(share_errors(other), "verysecret") == NULL);
     share_finish(first);
     share_finish(same);
+}
+
+/* The answer is in the framing of the client, which is no NDJSON by default. */
+TEST(design_share_refuses_a_language_client_in_its_framing)
+{
+    struct sharer *first = SHARE(.share = "--share=tools");
+    struct sharer *other = SHARE(.share = "--share=tools", .arguments = {"--protocol", "lsp"});
+    pid_of(first);
+    frames_send(other->client, "{'jsonrpc':'2.0','method':'initialized'}");
+    frames_send(other->client, "{'jsonrpc':'2.0','id':5,'method':'initialize','params':{}}");
+    frames_error(other->client, "5", -32000, "what differs: --protocol");
+    client_expect_eof(other->client);
+    share_expect_exit(other, 69);
+    share_finish(first);
 }
 
 static const struct {
