@@ -593,7 +593,7 @@ void worker_archive(struct archive *archive, struct worker *worker,
                          idle_frames, idle_since_ms, sleeps, halt_until_ms),
         ARCHIVE_CHOICE(struct worker, state, WORKER_FAILED),
         ARCHIVE_CHOICE(struct worker, after_end, WORKER_STAYS_STOPPED),
-        ARCHIVE_CHOICE(struct worker, halt, HALT_REST),
+        ARCHIVE_CHOICE(struct worker, halt, HALT_END),
         ARCHIVE_FLAGS(struct worker, executed, output_ended, awaits_exit, answered, hurried,
                       probe_sent, refused, restart_asked),
     };

@@ -50,7 +50,8 @@ enum worker_renewal {
 enum worker_halt {
     HALT_NONE,
     HALT_RESTART, /* the next process is started when this one has ended */
-    HALT_REST     /* none is started before a message needs it */
+    HALT_REST,    /* none is started before a message needs it */
+    HALT_END      /* the bus ends */
 };
 
 struct worker;

@@ -60,7 +60,7 @@ static void files_changed(void *user_data)
 }
 
 static enum bus_outcome run_bus(struct stdio_bus *bus, struct memory *memory, struct watch *watch,
-                                struct one_client *one_client, struct log *log)
+                                struct greeting *greeting, struct log *log)
 {
     enum bus_outcome outcome;
 
@@ -73,9 +73,10 @@ static enum bus_outcome run_bus(struct stdio_bus *bus, struct memory *memory, st
     watch->loop = bus->loop;
     watch->user_data = bus;
     watch_begin(watch);
-    do
-        one_client_look(one_client, bus);
-    while ((outcome = bus_step(bus, memory_keep(memory))) == BUS_RUNNING);
+    do {
+        one_client_look(&greeting->one_client, bus);
+        greeting_look(greeting, bus);
+    } while ((outcome = bus_step(bus, memory_keep(memory))) == BUS_RUNNING);
     watch_end(watch);
     return outcome;
 }
@@ -134,7 +135,7 @@ static enum bus_outcome serve(const struct daemon *daemon, struct memory *memory
     greeting.alone = daemon->alone != NULL ? daemon->alone->pools[0].id : NULL;
     bus = bus_create(&options);
     if (bus != NULL)
-        outcome = run_bus(bus, memory, &watch, &greeting.one_client, log);
+        outcome = run_bus(bus, memory, &watch, &greeting, log);
     bus_destroy(bus);
     greeting_free(&greeting);
     return outcome;

@@ -170,14 +170,14 @@ static char *write_status(const struct greeting *greeting, const struct stdio_bu
                      "\"identity\":\"%s\",\"workers\":[",
                      PACKAGE_VERSION, (long)getpid(),
                      (long long)(clock_now_ms() - greeting->since_ms) / 1000,
-                     bus->client_count - bus->gated_count, state.name,
+                     bus->router.client_count, state.name,
                      (long long)(now_ms - (state.since_ms > 0 ? state.since_ms : bus->started_ms)),
                      (unsigned long long)count_calls(bus), identity);
         n += (int)write_workers(line + n, workers, bus);
         write_failure(failure, sizeof failure, bus);
         write_one_client(one_client, sizeof one_client, greeting->one_client.sign);
         snprintf(line + n, size - (size_t)n, "]%s%s%s}\n", failure, one_client,
-                 bus->phase >= BUS_PHASE_DRAINING ? ",\"stopping\":true" : "");
+                 greeting->stops || bus->phase >= BUS_PHASE_DRAINING ? ",\"stopping\":true" : "");
     }
     free(identity);
     return line;
@@ -224,33 +224,40 @@ static bool has_lasting_clients(const struct stdio_bus *bus)
 {
     const struct pool *pool = list_entry(bus->pools.head.next, struct pool, link);
 
-    return bus->client_count > bus->gated_count && pool->group.mode.on_exit == EXIT_REPLAYS;
+    return bus->router.client_count > 0 && pool->group.mode.on_exit == EXIT_REPLAYS;
 }
 
-static void stop(struct stdio_bus *bus)
+static void stop(struct greeting *greeting, struct stdio_bus *bus)
 {
+    if (greeting->stops)
+        return;
     if (has_lasting_clients(bus)) {
         (void)halt_processes(bus, HALT_REST);
         return;
     }
     log_info(bus->log, "", "stop, asked for by the user");
-    bus_note_stop(bus, BUS_DONE);
+    greeting->stops = true;
+    if (bus->router.client_count > 0) /* else no answer is waited for */
+        (void)halt_processes(bus, HALT_END);
 }
 
-static void forget(struct stdio_bus *bus)
+static void forget(struct greeting *greeting, struct stdio_bus *bus)
 {
+    (void)greeting;
     log_info(bus->log, "", "what the server has answered is forgotten, asked for by the user");
     pool_forget(list_entry(bus->pools.head.next, struct pool, link));
 }
 
-static void restart(struct stdio_bus *bus)
+static void restart(struct greeting *greeting, struct stdio_bus *bus)
 {
-    (void)halt_processes(bus, HALT_RESTART);
+    if (!greeting->stops)
+        (void)halt_processes(bus, HALT_RESTART);
 }
 
 static const struct {
     const char *line;
-    void (*act)(struct stdio_bus *bus); /* NULL: only the status is asked for */
+    /* NULL: only the status is asked for. */
+    void (*act)(struct greeting *greeting, struct stdio_bus *bus);
 } cares[] = {
     {GREETING_STATUS, NULL},
     {GREETING_STOP, stop},
@@ -263,7 +270,7 @@ static const struct {
 static const char *choose_pool(const struct greeting *greeting, const struct stdio_bus *bus)
 {
     const struct one_client *one_client = &greeting->one_client;
-    bool is_first = bus->client_count == bus->gated_count;
+    bool is_first = bus->router.client_count == 0;
 
     if (one_client->sign != NULL || (!one_client->is_known && !is_first))
         return greeting->alone;
@@ -271,7 +278,7 @@ static const char *choose_pool(const struct greeting *greeting, const struct std
 }
 
 /* An unknown line is of another version, or of somebody else's program. */
-static char *reply_to(const struct greeting *greeting, struct stdio_bus *bus, struct slice line,
+static char *reply_to(struct greeting *greeting, struct stdio_bus *bus, struct slice line,
                       bool *admits)
 {
     struct slice wanted;
@@ -281,7 +288,7 @@ static char *reply_to(const struct greeting *greeting, struct stdio_bus *bus, st
             char *status = write_status(greeting, bus);
 
             if (cares[i].act != NULL)
-                cares[i].act(bus);
+                cares[i].act(greeting, bus);
             return status;
         }
     }
@@ -313,6 +320,12 @@ void greeting_init(struct greeting *greeting, const char *identity)
         .one_client = {.edition = UINT64_MAX}, /* nothing was looked at */
     };
     greeting->greeter.user_data = greeting;
+}
+
+void greeting_look(const struct greeting *greeting, struct stdio_bus *bus)
+{
+    if (greeting->stops && bus->phase < BUS_PHASE_DRAINING && !halt_is_awaited(bus))
+        bus_stop(bus);
 }
 
 void greeting_free(struct greeting *greeting)

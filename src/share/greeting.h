@@ -25,6 +25,7 @@ struct greeting {
     const char *identity;   /* of the server that is shared */
     int64_t since_ms;
     char *reply;                  /* the last one */
+    bool stops;                   /* the daemon, once what is in flight is answered */
     struct one_client one_client; /* kept by the daemon */
     /* Of --clients auto: the pool of clients that have a process each. NULL: there is none. */
     const char *alone;
@@ -32,6 +33,9 @@ struct greeting {
 
 /* The identity is borrowed until greeting_free. */
 void greeting_init(struct greeting *greeting, const char *identity);
+
+/* Between two rounds: stops the bus if it is time. */
+void greeting_look(const struct greeting *greeting, struct stdio_bus *bus);
 
 void greeting_free(struct greeting *greeting);
 

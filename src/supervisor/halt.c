@@ -36,14 +36,15 @@ static bool is_used(const struct worker *worker)
 
 static void end_process(struct worker *worker)
 {
-    bool rests = worker->halt == HALT_REST;
+    enum worker_halt halt = worker->halt;
 
     log_info(bus_of(worker)->log, worker->stream.endpoint.context, "%s, asked for by the user%s",
-             rests ? "stop" : "restart",
+             halt == HALT_RESTART ? "restart" : "stop",
              is_busy(worker) ? "; what is in flight is not waited for any longer" : "");
     worker->halt = HALT_NONE;
-    worker->restart_asked = !rests && is_used(worker);
-    worker_handle(worker, WORKER_RETIRE);
+    worker->restart_asked = halt == HALT_RESTART && is_used(worker);
+    if (halt != HALT_END)
+        worker_handle(worker, WORKER_RETIRE);
 }
 
 /* The process ends by itself. */
@@ -93,7 +94,7 @@ static bool halt(struct worker *worker, enum worker_halt halt, bool was_failing)
     switch (worker->state) {
     case WORKER_STARTING:
     case WORKER_RUNNING:
-        if (halt == HALT_REST)
+        if (halt != HALT_RESTART)
             worker->stream.endpoint.peer.rest = PEER_ASLEEP;
         worker->halt = halt;
         worker->halt_until_ms = now_ms(worker) + HALT_MS;
@@ -107,7 +108,7 @@ static bool halt(struct worker *worker, enum worker_halt halt, bool was_failing)
     }
     if (halt == HALT_RESTART)
         start_again(worker, was_failing);
-    else if (worker->state == WORKER_STOPPED)
+    else if (halt == HALT_REST && worker->state == WORKER_STOPPED)
         worker_handle(worker, WORKER_RETIRE);
     return false;
 }
@@ -121,11 +122,22 @@ size_t halt_processes(struct stdio_bus *bus, enum worker_halt kind)
         struct pool *halted = list_entry(pool, struct pool, link);
         bool was_failing = pool_is_failing(halted);
 
-        halted->halted = kind == HALT_REST;
+        halted->halted = kind != HALT_RESTART;
         if (kind == HALT_RESTART)
             halted->group.failure.count = 0;
         list_each(&halted->workers, node, following)
             count += halt(list_entry(node, struct worker, link), kind, was_failing);
     }
     return count;
+}
+
+bool halt_is_awaited(const struct stdio_bus *bus)
+{
+    const struct worker *worker = NULL;
+
+    while ((worker = workers_next(bus, worker)) != NULL) {
+        if (worker->halt != HALT_NONE)
+            return true;
+    }
+    return false;
 }

@@ -202,6 +202,34 @@ TEST(design_stop_ends_clients_of_other_protocols)
     ck_assert_str_eq(share_run(list, 0), "nothing is shared\n");
 }
 
+TEST(design_stop_answers_requests_of_other_protocols)
+{
+    static const char *const stop[] = {"--stop", "tools", NULL};
+    struct sharer *sharer = SHARE(.share = "--share=tools", .arguments = {"--protocol", "acp"});
+    client_request(sharer->client, "1", NULL, "ask", "{'id':'q','method':'fs/read_text_file'}");
+    struct span question = client_line(sharer->client);
+    const char *id = test_format("%.*s", SHOWN(json_get(question, "id")));
+    pid_t stopping = share_start(stop);
+    WAIT_UNTIL(share_logged("stop, asked for by the user") > 0, "the stop does not come");
+    client_send(sharer->client, "{'jsonrpc':'2.0','id':%s,'result':{}}", id);
+    client_result(sharer->client, "1");
+    client_expect_eof(sharer->client);
+    share_wait_gone(stopping);
+    ck_assert_uint_eq(share_logged("is not waited for any longer"), 0);
+}
+
+/* A connection that has asked for the status, and stays open, is no client. */
+TEST(design_stop_counts_no_connection_that_has_looked)
+{
+    struct sharer *sharer = share_tools();
+    pid_of(sharer);
+    share_finish(sharer);
+    struct client *looker = share_connect("tools");
+    client_send(looker, "{'stdio_bus':'status'}");
+    client_line(looker);
+    expect_word(care("--stop", "tools"), "stopped, and its daemon with it\n");
+}
+
 /* --- what is shown --- */
 
 TEST(design_log_of_a_shared_server)

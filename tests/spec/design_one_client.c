@@ -82,6 +82,21 @@ TEST(design_clients_auto_keeps_clients_apart)
 }
 
 /* They share from when it is known on, which the list of tools shows. */
+/* The first client uses the process that may be shared, whoever has looked at the daemon. */
+TEST(design_clients_auto_counts_no_connection_that_has_looked)
+{
+    struct sharer *starter = share_as("auto");
+    client_ask(starter->client, "1", NULL, "echo", NULL);
+    share_finish(starter);
+    struct client *looker = share_connect("tools");
+    client_send(looker, "{'stdio_bus':'status'}");
+    client_line(looker);
+    struct sharer *first = share_as("auto");
+    client_ask(first->client, "1", NULL, "echo", NULL);
+    ck_assert_uint_eq(share_logged("-alone"), 0);
+    share_finish(first);
+}
+
 TEST(design_clients_auto_shares)
 {
     struct sharer *first = share_as("auto"), *second;
