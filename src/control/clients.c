@@ -59,13 +59,14 @@ static void skipped(struct connection *connection, struct slice line, const char
     (void)problem;
 }
 
-/* It may have shut down its sending side, and still gets its replies; a watcher its events. */
+/* It may have shut down its sending side, and still gets its replies, that to "upgrade" too, which
+ * comes later; a watcher its events. */
 static void ended(struct connection *connection, size_t cut)
 {
     struct control_client *client = client_of(connection);
 
     (void)cut;
-    if (!client->watches)
+    if (!client->watches && !client->awaits_upgrade)
         connection_linger(connection);
 }
 

@@ -96,14 +96,11 @@ void control_report(struct control *control, const struct bus_report *report)
 
 /* --- an upgrade --- */
 
-static void answer_upgrade(struct control_client *client, const char *before, const char *problem)
+static void send_upgraded(struct control_client *client, const char *before, const char *problem)
 {
     struct slice id = slice_of_text(client->upgrade_id);
     struct json_text line = {.data = NULL}, result = {.data = NULL};
 
-    client->awaits_upgrade = false;
-    if (id.len == 0)
-        return;
     row_begin(&result, NULL, '{');
     row_string(&result, "before", before);
     row_string(&result, "version", PACKAGE_VERSION);
@@ -116,6 +113,17 @@ static void answer_upgrade(struct control_client *client, const char *before, co
     control_send(client, &line);
     json_text_free(&result);
     json_text_free(&line);
+}
+
+/* A client that has shut down its sending side has waited for this alone. */
+static void answer_upgrade(struct control_client *client, const char *before, const char *problem)
+{
+    client->awaits_upgrade = false;
+    if (client->upgrade_id[0] != '\0')
+        send_upgraded(client, before, problem);
+    if (list_linked(&client->visitor.link) && client->connection.input_state == INPUT_ENDED &&
+        !client->watches)
+        connection_linger(&client->connection);
 }
 
 void control_upgraded(struct control *control, const char *before, const char *problem)

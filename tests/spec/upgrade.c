@@ -289,6 +289,25 @@ TEST(upgrade_by_the_control_socket)
     client_pid(client, "2", NULL);
 }
 
+/* As a script does that pipes the line into a program. */
+TEST(upgrade_answers_a_control_client_that_has_shut_down_its_sending_side)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = POOL("pool", 1, ""));
+    struct client *control = control_connect(daemon);
+
+    write_build(PACKAGE_VERSION, NEXT_VERSION);
+    client_request(control, "1", NULL, "upgrade", NULL);
+    client_half_close(control);
+    expect_member(client_result(control, "1"), "version", "'9.9.9'");
+    client_expect_eof(control);
+    write_script("#!/bin/sh\necho no\n");
+    control = control_connect(daemon);
+    client_request(control, "2", NULL, "upgrade", NULL);
+    client_half_close(control);
+    client_error(control, "2", -32000, ": no");
+    client_expect_eof(control);
+}
+
 /* The program that checks the state logs nothing of it but errors: a line would be the reason for
  * which there is no upgrade. */
 TEST(upgrade_while_a_client_waits_for_memory)
