@@ -77,7 +77,7 @@ static bool read_option(struct parser *parser, int argc, char *const argv[], int
     if (spec->value_name == NULL && value != NULL)
         return parser_fail(parser, "--%s takes no value", spec->name);
     if (spec->value_name != NULL && value == NULL && !spec->may_lack_value) {
-        if (*i + 1 >= argc)
+        if (*i + 1 >= argc || strcmp(argv[*i + 1], "--") == 0) /* a command follows */
             return parser_fail(parser, "--%s needs a value: --%s %s", spec->name, spec->name,
                                spec->value_name);
         value = argv[++*i];
@@ -167,8 +167,6 @@ static bool check_daemon(struct parser *parser)
     bool has_path = options->config_path != NULL, has_fd = options->config_fd >= 0;
     bool is_rmp_alone = options_socket(options, "rmp") != NULL && !options->has_mode;
 
-    if (parser->of_client != NULL)
-        return parser_fail(parser, "--%s is for --connect", parser->of_client->name);
     if (options->line.words != NULL && (has_path || has_fd))
         return parser_fail(parser, "--%s and a command after -- exclude each other",
                            has_path ? "config" : "config-fd");
@@ -293,6 +291,8 @@ static bool check_options(struct parser *parser)
 
     if (!check_parts(parser))
         return false;
+    if (parser->of_client != NULL && !is_mode(parser, "connect"))
+        return parser_fail(parser, "--%s is for --connect", parser->of_client->name);
     if (options->json && options->action != ACTION_LIST && options->action != ACTION_CHECK_CONFIG)
         return parser_fail(parser, "--json is for --list and --check-config");
     if (options->page && (options->action != ACTION_LIST || options->json))
