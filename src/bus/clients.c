@@ -350,7 +350,7 @@ static void end_hold(struct client *client)
 {
     struct peer *peer = &client->stream.endpoint.peer;
 
-    if (client->stream.connection.input_state != INPUT_PAUSED)
+    if (!peer_held(peer)) /* its connection may be paused for another peer: a session of HTTP */
         return;
     waiting_leave(&bus_of(client)->router, peer);
     deliver_resume(peer);
@@ -373,7 +373,7 @@ void clients_close_full(struct stdio_bus *bus)
     list_each(&bus->clients.list, node, following) {
         struct client *client = client_at(node);
 
-        if (client->stream.endpoint.peer.full)
+        if (client->stream.connection.full)
             clients_remove(client, "it did not read while the daemon was shutting down");
     }
 }

@@ -337,6 +337,7 @@ void http_session_post(struct http_exchange *http, const struct message *message
         return;
     }
     if (session->paused) { /* those before it come first */
+        ASSERT(!list_linked(&http->held));
         list_append(&session->held, &http->held);
         connection_pause(http_connection(http));
         return;

@@ -457,6 +457,37 @@ TEST(http_connection_goes_on_after_a_request_that_was_never_taken)
     http_session(b);
 }
 
+/* A session whose client does not read its GET is full, and its next request waits. The shutdown
+ * disconnects the one connection, and answers on the other. */
+TEST(http_request_that_waits_for_a_full_session_is_answered_at_the_end)
+{
+    struct daemon *daemon =
+        CONTROL_DAEMON(.mode = SETUP_HTTP,
+                       .pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp'}",
+                       .limits = "'max_output_queue':65536,'drain_timeout_sec':1");
+    struct http *get = http_connect(daemon), *post = http_connect(daemon);
+    struct client *control = control_connect(daemon);
+    const char *session = http_session(post);
+    int little = 4096;
+    ck_assert_int_eq(setsockopt(get->client->in, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+    listen_to(get, session, NULL);
+    http_post(post, session,
+              "{'jsonrpc':'2.0','method':'notify','params':{'session':'s','n':3000,"
+              "'size':10000}}");
+    http_expect(post, 202);
+    control_wait(control, "workers", "workers.0.held_for", "\"a queue\"");
+    http_post(post, session, ECHO("5"));
+    control_wait(control, "clients", "clients.2.held_for", "\"a queue\"");
+    daemon_signal(daemon, SIGTERM);
+    http_status(post);
+    struct span event;
+    do
+        event = http_event(post);
+    while (json_get(event, "id").data == NULL);
+    message_error(event, "5", -32000, "the session has ended");
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
 /* Two requests are in flight, asked one after the other, and more was written to the first one's
  * stream than a client takes that does not read. Returns the process. */
 static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, const char *session)
