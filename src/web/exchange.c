@@ -117,7 +117,8 @@ static struct slice write_head(struct http_exchange *http, char head[HTTP_RESPON
 {
     struct http_output out = {.to = head, .size = HTTP_RESPONSE_MAX};
 
-    http->closes = http->closes || http->reader.closes ||
+    /* A head that waits is the one that the reader has read last. */
+    http->closes = http->closes || (http->reader.closes && !http->waits) ||
                    (length == LENGTH_UNKNOWN && http->form != HTTP_FORM_CHUNKED);
     http_write_status(&out, status);
     add_bytes(&out, http_hub_date(http->hub));

@@ -116,6 +116,20 @@ TEST(rfc_9112_9_http_1_0_closes)
     client_expect_eof(http->client);
 }
 
+/* Requests that come at once are answered one by one, and the last one closes. */
+TEST(rfc_9112_9_6_close_is_of_its_own_request)
+{
+    struct daemon *daemon = START_HTTP;
+    struct http *http = http_connect(daemon);
+    send_text(http, POST "Content-Length: 24\r\n\r\n" BODY POST
+                         "Connection: close\r\nContent-Length: 24\r\n\r\n" BODY);
+    message_result(http_expect(http, 200), "1");
+    ck_assert_ptr_null(http_field(http, "Connection").data);
+    message_result(http_expect(http, 200), "1");
+    ck_assert(span_is(http_field(http, "Connection"), "close"));
+    client_expect_eof(http->client);
+}
+
 /* A body that is no JSON is refused, and the next request is found after it. */
 TEST(rfc_9112_6_body_that_is_refused_is_skipped)
 {
