@@ -35,10 +35,12 @@ void connection_stalled(void *user_data)
 {
     struct connection *connection = user_data;
     bool shut = connection->output_state == OUTPUT_SHUT, was_full = connection->full;
+    uint64_t before = connection->bytes_out;
 
-    if (was_full && connection->output_state >= OUTPUT_OPEN) {
+    if (!shut) {
         connection_flush(connection);
-        if (!connection->full)
+        if (!connection_is_open(connection) ||
+            (was_full ? !connection->full : connection->bytes_out > before))
             return;
     }
     connection->handler->failed(connection, shut ? CONNECTION_LINGERED : CONNECTION_STALLED, 0);
@@ -55,6 +57,8 @@ static void release_backpressure(struct connection *connection)
     connection->jammed_ms = 0;
     if (connection->output_state >= OUTPUT_OPEN)
         stdio_bus_event_loop_stop_timer(transport->loop, &connection->stall);
+    else
+        connection_start_stall(connection);
     connection->handler->full(connection, false);
 }
 
@@ -127,6 +131,8 @@ static int write_some(struct connection *connection)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? STDIO_BUS_EAGAIN
                                                                          : STDIO_BUS_ERR;
     connection->bytes_out += (size_t)written;
+    if (connection->output_state == OUTPUT_LINGERING && !connection->full)
+        connection_start_stall(connection); /* the peer reads */
     queue_consume(&connection->output, &connection->transport->pool, (size_t)written);
     return (size_t)written == offered ? STDIO_BUS_OK : STDIO_BUS_EAGAIN;
 }

@@ -605,6 +605,57 @@ TEST_ROWS(lingering_peer_that_does_not_read, 4)
     close_owner(&owner);
 }
 
+/* The time of a queue that is not full is that since a byte was taken. */
+TEST_ROWS(lingering_peer_that_reads_a_little_is_waited_for, 2)
+{
+    struct text *message = test_text();
+    struct owner owner;
+    int64_t start;
+    size_t queued;
+
+    open_either(&owner, row);
+    owner.other.read_chunk = 0;
+    add_message(message, 1000000, 1);
+    send_bytes(&owner, message);
+    connection_linger(&owner.stream.connection);
+    run_some(&owner);
+    start = stdio_bus_event_loop_now_ms(loop);
+    queued = owner.stream.connection.output.bytes;
+    run_until(&owner, stdio_bus_event_loop_now_ms(loop) >= start + 50);
+    owner.other.read_chunk = 4096;
+    run_until(&owner, owner.stream.connection.output.bytes < queued);
+    timers_run(stdio_bus_event_loop_timers(loop), start + 60020);
+    check_open(&owner);
+    owner.other.read_chunk = 0;
+    run_some(&owner);
+    pass_ms(61000);
+    ck_assert_int_eq(owner.failed_count, 1);
+    ck_assert_int_eq(owner.failure, CONNECTION_STALLED);
+    close_owner(&owner);
+}
+
+/* The same where the room is not reported. */
+TEST(lingering_peer_whose_room_is_not_reported_is_waited_for)
+{
+    static char bytes[40000];
+    struct text *message = test_text();
+    struct owner owner;
+
+    open_socket(&owner);
+    owner.other.read_chunk = 0;
+    add_message(message, 1000000, 1);
+    send_bytes(&owner, message);
+    connection_linger(&owner.stream.connection);
+    run_some(&owner);
+    ck_assert_int_gt(read(owner.other.fd_in, bytes, sizeof bytes), 0);
+    pass_ms(61000);
+    check_open(&owner);
+    pass_ms(61000);
+    ck_assert_int_eq(owner.failed_count, 1);
+    ck_assert_int_eq(owner.failure, CONNECTION_STALLED);
+    close_owner(&owner);
+}
+
 /* That it has read half of it does not give it for ever. */
 TEST_ROWS(lingering_peer_that_stops_reading, 2)
 {
