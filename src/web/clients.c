@@ -114,14 +114,6 @@ static void read_message(struct endpoint *from, const struct message *message)
         http->kind->message(http, message);
 }
 
-static void read_long_message(struct endpoint *from, const struct message *message)
-{
-    struct http_exchange *http = http_of_endpoint(from);
-
-    if (http->kind != NULL && http->kind->long_message != NULL)
-        http->kind->long_message(http, message);
-}
-
 /* The rest of an answer that has begun cannot be trusted: the client sees that it is cut. Other
  * members of a batch may be in flight: their answers must not become that of the next request. */
 static void answer_problem(struct http_exchange *http, int status, struct message_id id, int code,
@@ -133,6 +125,20 @@ static void answer_problem(struct http_exchange *http, int status, struct messag
         http_exchange_done(http);
     } else {
         http_answer_error(http, status, id, code, problem);
+    }
+}
+
+static void read_long_message(struct endpoint *from, const struct message *message)
+{
+    struct http_exchange *http = http_of_endpoint(from);
+    char problem[80];
+
+    if (!message_is_cut(message)) {
+        read_message(from, message);
+    } else if (http->kind != NULL) {
+        snprintf(problem, sizeof problem, "the message is longer than max_message (%zu bytes)",
+                 http->hub->bus->options.config->limits.max_message);
+        answer_problem(http, 413, message->id, JSONRPC_INVALID_REQUEST, problem);
     }
 }
 

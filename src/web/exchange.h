@@ -45,10 +45,9 @@ struct http_stream;
 
 /* What a request is for. Each may be NULL: nothing is to be done. */
 struct http_kind {
-    /* The body, or a member of a batch. Endpoints are paused as usual. */
+    /* The body, or a member of a batch, which may be longer than some pool takes. Endpoints are
+     * paused as usual. */
     void (*message)(struct http_exchange *http, const struct message *message);
-    /* The same for a message that is cut, or longer than some pool takes. */
-    void (*long_message)(struct http_exchange *http, const struct message *message);
     /* A batch is over. */
     void (*batch_over)(struct http_exchange *http);
     /* What the client's own endpoint is sent. NULL: that is lost. */

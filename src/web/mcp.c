@@ -93,19 +93,9 @@ static void read_message(struct http_exchange *http, const struct message *messa
     }
 }
 
-static void read_long(struct http_exchange *http, const struct message *message)
-{
-    if (message_is_cut(message))
-        http_answer_error(http, 413, message->id, JSONRPC_INVALID_REQUEST,
-                          message_problem_text(MESSAGE_TOO_LONG));
-    else
-        read_message(http, message);
-}
-
 /* Until the body tells what the request is. */
 const struct http_kind http_mcp_kind = {
     .message = read_message,
-    .long_message = read_long,
 };
 
 /* --- heads --- */

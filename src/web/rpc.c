@@ -144,7 +144,6 @@ static void over(struct http_exchange *http)
 
 const struct http_kind http_rpc_kind = {
     .message = read_message,
-    .long_message = read_message,
     .batch_over = batch_over,
     .deliver = rpc_deliver,
     .over = over,

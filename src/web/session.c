@@ -232,7 +232,6 @@ static void closes(struct http_exchange *http)
 
 const struct http_kind http_session_kind = {
     .message = http_session_post,
-    .long_message = http_session_post,
     .silent = session_silent,
     .full = session_full,
     .input_ended = input_ended,

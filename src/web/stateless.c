@@ -89,7 +89,6 @@ static void offer_message(struct http_exchange *http, const struct message *mess
 
 const struct http_kind http_stateless_kind = {
     .message = offer_message,
-    .long_message = offer_message,
     .deliver = stateless_deliver,
     .silent = stateless_silent,
     .over = stateless_over,

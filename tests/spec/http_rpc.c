@@ -87,6 +87,25 @@ TEST_ROWS(http_rpc_wrong_request_gets_its_status, COUNT(wrongs))
     ask(http, "/rpc/a", ECHO("1"), "1"); /* the connection continues */
 }
 
+static const struct {
+    const char *id, *answered; /* the member of the message; the id of the error */
+} longs[] = {{"'id':7,", "7"}, {"", "null"}};
+
+/* No worker gets it: nothing says that it was accepted. */
+TEST_ROWS(http_rpc_message_over_max_message_gets_413, COUNT(longs))
+{
+    struct daemon *daemon =
+        START(.mode = SETUP_HTTP, .limits = "'max_message':100000,'max_input_buffer':50000",
+              .pools = "{'id':'a','command':'@WORKER@','instances':1,'protocol':'mcp'}");
+    struct http *http = http_connect(daemon);
+    post(http, "/rpc/a",
+         test_format("{'jsonrpc':'2.0',%s'method':'echo','params':'%s'}", longs[row].id,
+                     test_fill('x', 150000)));
+    message_error(http_expect(http, 413), longs[row].answered, -32600,
+                  "longer than max_message (100000 bytes)");
+    ask(http, "/rpc/a", ECHO("1"), "1");
+}
+
 /* The answers of a batch come in any order. */
 TEST(http_rpc_array_has_an_array)
 {
