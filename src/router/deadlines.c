@@ -4,6 +4,28 @@
 
 #include "router/waiting.h"
 
+static struct request_extras *extras_at(const struct list_node *node)
+{
+    return list_entry(node, struct request_extras, timed);
+}
+
+struct list *deadlines_of(struct router *router, struct group *pool)
+{
+    if (!list_linked(&pool->timing))
+        list_append(&router->timing, &pool->timing);
+    return &pool->timed;
+}
+
+/* The time of a request that begins later ends later, unless a reload has lowered the limit. */
+static struct list_node *place_of(struct list *timed, int64_t deadline_ms)
+{
+    struct list_node *node = timed->head.prev;
+
+    while (node != &timed->head && extras_at(node)->deadline_ms > deadline_ms)
+        node = node->prev;
+    return node;
+}
+
 void deadlines_start(struct router *router, struct request *request)
 {
     struct request_extras *extras = request->extras;
@@ -11,7 +33,7 @@ void deadlines_start(struct router *router, struct request *request)
 
     extras->deadline_ms = router->now_ms + (int64_t)pool->mode.request_timeout_sec * 1000;
     list_remove(&extras->timed);
-    list_append(&pool->timed, &extras->timed);
+    list_insert(place_of(deadlines_of(router, pool), extras->deadline_ms), &extras->timed);
 }
 
 void deadlines_renew(struct router *router, struct request *request)
@@ -26,7 +48,7 @@ static void expire_pool(struct router *router, struct group *pool, deadlines_exp
     struct list_node *node, *following;
 
     list_each(&pool->timed, node, following) {
-        struct request_extras *extras = list_entry(node, struct request_extras, timed);
+        struct request_extras *extras = extras_at(node);
 
         if (extras->deadline_ms > router->now_ms)
             return;
@@ -34,14 +56,15 @@ static void expire_pool(struct router *router, struct group *pool, deadlines_exp
         expired(user_data, extras->request);
         waiting_abandon(router, extras->request, OUTCOME_TIMED_OUT);
     }
+    list_remove(&pool->timing);
 }
 
 void deadlines_expire(struct router *router, deadlines_expired_fn *expired, void *user_data)
 {
     struct list_node *node, *following;
 
-    list_each(&router->pools, node, following)
-        expire_pool(router, list_entry(node, struct group, link), expired, user_data);
+    list_each(&router->timing, node, following)
+        expire_pool(router, list_entry(node, struct group, timing), expired, user_data);
 }
 
 /* The request that was abandoned first, or NULL. */
@@ -87,12 +110,11 @@ int64_t deadlines_next(const struct router *router)
     int64_t next = earlier(first_free_ms(&router->from_clients),
                            first_free_ms(&router->from_workers));
 
-    list_each(&router->pools, node, following) {
-        const struct list *timed = &list_entry(node, struct group, link)->timed;
+    list_each(&router->timing, node, following) {
+        const struct list *timed = &list_entry(node, struct group, timing)->timed;
 
         if (!list_empty(timed))
-            next = earlier(next,
-                           list_entry(timed->head.next, struct request_extras, timed)->deadline_ms);
+            next = earlier(next, extras_at(timed->head.next)->deadline_ms);
     }
     return next;
 }

@@ -8,6 +8,10 @@
 /* Starts the request's time again, if it has a deadline. */
 void deadlines_renew(struct router *router, struct request *request);
 
+/* Where the extras of the pool's requests with a deadline belong, the earliest first. The pool is
+ * looked at from now on, also when it has left the configuration. */
+struct list *deadlines_of(struct router *router, struct group *pool);
+
 /* Starts the request's time. */
 void deadlines_start(struct router *router, struct request *request);
 

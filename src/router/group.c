@@ -27,6 +27,7 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
 
 void group_free(struct group *group)
 {
+    list_remove(&group->timing);
     free(group->workers);
     group->workers = NULL;
     group->count = 0;

@@ -60,6 +60,7 @@ struct group {
     struct remembered *remembered; /* of the server (router/remembered.h); NULL: nothing is */
     struct fresh *fresh;           /* the same, of its stateless era (router/fresh.h); NULL */
     struct list timed;             /* extras of requests with a deadline, the earliest first */
+    struct list_node timing;       /* in router->timing, if there may be such requests */
 
     struct placement *placement; /* of its sessions (router/placement.h); NULL: it is served here
                                   * alone */
@@ -72,7 +73,7 @@ struct group {
 /* An empty group. The id is borrowed. */
 void group_init(struct group *group, struct slice id, const struct pool_mode *mode);
 
-/* Frees the array of workers. */
+/* Frees the array of workers, and takes the group off router->timing. */
 void group_free(struct group *group);
 
 /* STDIO_BUS_ERR if out of memory, and then nothing has changed. */

@@ -80,6 +80,7 @@ void router_init(struct router *router, const struct limits *limits, const struc
     router->limits = limits;
     group_init(&router->all, slice_of(NULL, 0), &shared);
     list_init(&router->pools);
+    list_init(&router->timing);
     sessions_init(&router->sessions, key, limits->max_sessions);
     pending_init(&router->from_clients, key, limits->max_pending_requests);
     router->from_clients.own_numbers = true;

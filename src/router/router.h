@@ -28,6 +28,8 @@ struct router {
     struct group *usual; /* of messages for which no pool was named: all; where that is empty, the
                           * first pool */
     struct list pools;   /* struct group */
+    struct list timing;  /* the same: of those, and of others that still have workers, the ones
+                          * whose requests have deadlines (router/deadlines.h) */
     size_t client_count; /* admitted */
     size_t origin_count; /* of these */
     size_t worker_count;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/deadlines.h"
 #include "router/fresh.h"
 #include "router/shares.h"
 #include "router/waiting.h"
@@ -280,7 +281,8 @@ static void archive_extras(struct router_archive *state, struct extras_record *r
 }
 
 /* Gives the request its extras. False: out of memory. */
-static bool add_extras(struct request *request, const struct extras_record *record)
+static bool add_extras(struct router *router, struct request *request,
+                       const struct extras_record *record)
 {
     struct pending *pending = request->table;
     struct peer *answerer = request->answerer;
@@ -301,7 +303,7 @@ static bool add_extras(struct request *request, const struct extras_record *reco
     extras->request = request;
     request->extras = extras;
     if (record->timed)
-        list_append(&answerer->pool->timed, &extras->timed);
+        list_append(deadlines_of(router, answerer->pool), &extras->timed);
     if (record->loads)
         list_append(&answerer->loading, &extras->loading);
     if (record->logs)
@@ -343,7 +345,8 @@ static bool add_request(struct router_archive *state, struct pending *pending,
         new_request.number_id = pending_numbered(pending, text, record->number,
                                                  &new_request.number_hash);
     request = pending_add(pending, asker, record->answerer, &new_request);
-    if (request == NULL || (record->extras.is_there && !add_extras(request, &record->extras)))
+    if (request == NULL ||
+        (record->extras.is_there && !add_extras(state->router, request, &record->extras)))
         return false;
     request->asked_ms = record->asked_ms;
     if (record->asker == NULL)
@@ -681,8 +684,8 @@ void router_archive_tables(struct router_archive *state)
         each_worker(state, "binding", archive_bindings);
         return;
     }
-    list_each(&router->pools, node, following)
-        sort_timed(state->archive, &list_entry(node, struct group, link)->timed);
+    list_each(&router->timing, node, following)
+        sort_timed(state->archive, &list_entry(node, struct group, timing)->timed);
     each_worker(state, "binding", archive_bindings);
     router->demand = router->answered_last = router->abandoned = true;
 }

@@ -8,6 +8,9 @@
 #define A(args) POOL("a", 2, args)
 #define ONE(args) POOL("a", 1, args)
 #define MCP(args) "{'id':'m','command':'@WORKER@','args':[" args "],'instances':2,'protocol':'mcp'}"
+#define LIMITED(seconds, members)                                                                  \
+    "{'id':'l','command':'@WORKER@','args':[],'instances':1,'request_timeout_sec':" seconds        \
+        members "}"
 #define EXCLUSIVE(args)                                                                            \
     "{'id':'x','command':'@WORKER@','args':[" args "],'instances':3,'clients':'exclusive'}"
 
@@ -234,6 +237,41 @@ TEST(design_reload_replaces_a_pool_whose_sharing_changes)
     client_close(client);
     daemon_wait_workers(daemon, 1);
     expect_worker(other, "2", ",'pool':'x'", "new");
+    daemon_stop(daemon);
+}
+
+/* It is removed, or another one has its name: its request has no more time than it had. */
+TEST_ROWS(design_reload_keeps_the_time_limit_of_a_pool_that_departs, 2)
+{
+    struct daemon *daemon = START(.pools = A("") "," LIMITED("2", ""));
+    struct client *client = client_connect(daemon);
+
+    client_send(client, "{'id':1,'pool':'l','method':'hold'}");
+    client_result(client, "1");
+    client_send(client, "{'id':2,'pool':'l','method':'echo'}");
+    client_expect_quiet(client);
+    reload(daemon, row == 0 ? A("") : A("") "," LIMITED("2", ",'clients':'exclusive'"), NULL);
+    client_error(client, "2", -32001, "request timed out");
+    daemon_wait_log(daemon, "free: ending it after the reload");
+    daemon_wait_workers(daemon, 2); /* no client has called the new pool */
+    daemon_stop(daemon);
+}
+
+/* The time of a request that has more of it is not over sooner, and no later one waits for that. */
+TEST(design_reload_lowers_a_time_limit)
+{
+    struct daemon *daemon = START(.pools = A("") "," LIMITED("600", ""));
+    struct client *client = client_connect(daemon);
+
+    client_send(client, "{'id':1,'pool':'l','method':'hold'}");
+    client_result(client, "1");
+    client_send(client, "{'id':2,'pool':'l','method':'echo'}");
+    client_expect_quiet(client);
+    reload(daemon, A("") "," LIMITED("1", ""), NULL);
+    client_send(client, "{'id':3,'pool':'l','method':'echo'}");
+    client_error(client, "3", -32001, "request timed out");
+    client_send(client, "{'pool':'l','method':'release'}");
+    client_result(client, "2");
     daemon_stop(daemon);
 }
 

@@ -818,6 +818,35 @@ TEST(requests_time_out)
     expect_unchanged(a, "{'id':2,'method':'m','pool':'p'}", &workers[0]);
 }
 
+TEST(requests_time_out_in_the_order_of_their_deadlines)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, .request_timeout_sec = 600);
+    give(a, "{'id':1,'method':'m'}");
+    pools[0].mode.request_timeout_sec = 1;
+    give(a, "{'id':2,'method':'m'}");
+    give(a, "{'id':3,'method':'m'}");
+    ck_assert_int_eq(expire(999), 1000);
+    ck_assert_int_eq(expire(1000), 301000); /* the ids of 2 and 3 are free then */
+    ck_assert_str_eq(expired, "2 3 ");
+    ck_assert_uint_eq(deadlines_free_abandoned(&router), 0);
+    expire(600000);
+    ck_assert_str_eq(expired, "1 ");
+}
+
+TEST(requests_time_out_in_a_pool_that_was_detached)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, .request_timeout_sec = 10);
+    give(a, "{'id':1,'method':'m'}");
+    departure_detach_pool(&router, &pools[0], true);
+    ck_assert_int_eq(deadlines_next(&router), 10000);
+    expire(10000);
+    ck_assert_str_eq(expired, "1 ");
+}
+
 TEST(token_of_an_abandoned_request_may_be_used_again)
 {
     struct peer *a = add_client();
