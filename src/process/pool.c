@@ -20,10 +20,28 @@ static void forget_answers(struct pool *pool)
     fresh_clear(&pool->fresh);
 }
 
+/* There is a process, and its output has not ended. */
+static bool may_answer(const struct worker *worker)
+{
+    return !worker_finished(worker) && !worker->output_ended;
+}
+
 void pool_forget(struct pool *pool)
 {
     forget_answers(pool);
     eras_forget(&pool->group);
+}
+
+void pool_change_program(struct pool *pool)
+{
+    struct list_node *node, *following;
+
+    pool_forget(pool);
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+
+        worker->stream.endpoint.peer.outdated |= may_answer(worker);
+    }
 }
 
 /* Where clients share no handshake, nothing of one client's is given to another. */

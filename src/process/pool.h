@@ -48,6 +48,10 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
 /* Forgets what the server has answered. */
 void pool_forget(struct pool *pool);
 
+/* The same, and what those processes say that run now is not remembered: the next ones run another
+ * program. */
+void pool_change_program(struct pool *pool);
+
 /* Adds a stopped worker with this number; `nofile` (NULL: ours) is the descriptor limit of its
  * processes. NULL if out of memory. */
 struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct rlimit *nofile,

@@ -217,7 +217,7 @@ static void take_pool(struct renewals *renewals, struct pool *pool,
                  config->id);
     pool_adopt(pool, config, setup);
     if (change == CHANGE_PROGRAM) {
-        pool_forget(pool);
+        pool_change_program(pool);
         log_info(bus->log, "", "pool %s has changed; its workers are restarted when they are free",
                  config->id);
         renew(renewals, pool);

@@ -54,7 +54,7 @@ bool departure_worker(struct router *router, struct peer *worker,
     router_number_peer(router, worker);
     greeting_forget(worker);
     worker->broadcast = 0;
-    worker->client_left = false;
+    worker->client_left = worker->outdated = false;
     worker->given_up = 0;
     waiting_release_turns(router, &worker->waiting);
     waiting_set_full(router, worker, false);

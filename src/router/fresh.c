@@ -329,7 +329,7 @@ void fresh_answered(struct decision *decision, struct slice key)
     const struct message *message = decision->message;
     struct fresh_answer *before, *answer = NULL;
 
-    if (fresh == NULL || key.data == NULL)
+    if (fresh == NULL || key.data == NULL || decision->from->outdated)
         return;
     before = find(fresh, key);
     if (before != NULL)

@@ -12,6 +12,18 @@ static bool is_usable(const struct group *pool)
     return pool->remembered != NULL && !pool->remembered->unfit;
 }
 
+/* NULL also for a process of the program that a reload has replaced: what that says is not what the
+ * next one will say. */
+static struct remembered *memory_of(const struct handshake *handshake)
+{
+    return handshake->worker->outdated ? NULL : handshake->worker->pool->remembered;
+}
+
+static bool may_learn(const struct handshake *handshake)
+{
+    return !handshake->worker->outdated && is_usable(handshake->worker->pool);
+}
+
 /* The owner of the router logs it. */
 static void report(const struct handshake *handshake)
 {
@@ -184,13 +196,13 @@ static void want(struct handshake *handshake, unsigned lists)
 
 void from_memory_compare(struct handshake *handshake)
 {
-    if (is_usable(handshake->worker->pool))
+    if (may_learn(handshake))
         want(handshake, REMEMBERED_ALL);
 }
 
 unsigned from_memory_compared(const struct handshake *handshake)
 {
-    const struct remembered *remembered = handshake->worker->pool->remembered;
+    const struct remembered *remembered = memory_of(handshake);
     unsigned lists = (1u << HANDSHAKE_LISTS) - 1;
 
     for (int list = 0; list < REMEMBERED_LISTS; list++) {
@@ -205,7 +217,7 @@ bool from_memory_renew(struct handshake *handshake, const struct message *answer
     struct group *pool = handshake->worker->pool;
     bool changed;
 
-    if (!is_usable(pool) || handshake->begun_len == 0)
+    if (!may_learn(handshake) || handshake->begun_len == 0)
         return false;
     changed = remembered_set_version(pool->remembered,
                                      slice_of(handshake->begun, handshake->begun_len), answer);
@@ -218,12 +230,12 @@ bool from_memory_renew(struct handshake *handshake, const struct message *answer
 void from_memory_list_answered(struct handshake *handshake, uint32_t number,
                                const struct message *answer)
 {
-    struct group *pool = handshake->worker->pool;
+    struct remembered *remembered = memory_of(handshake);
 
     if (!handshake->remembering.asks || handshake->remembering.number != number)
         return; /* it was asked for by the program before an upgrade */
-    if (pool->remembered != NULL)
-        (void)remembering_answer(&handshake->remembering, pool->remembered, answer);
+    if (remembered != NULL)
+        (void)remembering_answer(&handshake->remembering, remembered, answer);
     else
         remembering_clear(&handshake->remembering);
     report(handshake);
@@ -246,26 +258,24 @@ bool from_memory_is_settled(const struct group *pool)
 void from_memory_learn(const struct handshake *handshake, const struct version *version,
                        const struct message *answer)
 {
-    struct group *pool = handshake->worker->pool;
+    struct remembered *remembered = memory_of(handshake);
 
-    if (pool->remembered == NULL || version->state != VERSION_ANSWERED || handshake->lost)
+    if (remembered == NULL || version->state != VERSION_ANSWERED || handshake->lost)
         return;
-    if (remembered_set_version(pool->remembered, slice_of(version->name, version->name_len),
-                               answer))
-        eras_forget(pool);
+    if (remembered_set_version(remembered, slice_of(version->name, version->name_len), answer))
+        eras_forget(handshake->worker->pool);
     report(handshake);
 }
 
 void from_memory_note(struct decision *decision)
 {
-    struct group *pool = decision->pool;
     struct handshake *handshake = decision->from->handshake;
     unsigned lists;
 
-    if (!is_usable(pool) || handshake == NULL || decision->message->method.data == NULL)
+    if (handshake == NULL || !may_learn(handshake) || decision->message->method.data == NULL)
         return;
     if (decision->asks && slice_is(decision->message->method, "roots/list"))
-        remembered_refuse(pool->remembered);
+        remembered_refuse(handshake->worker->pool->remembered);
     lists = decision->asks ? 0 : remembered_changed_by(decision->message->method);
     handshake->remembering.told |= lists;
     if (lists != 0)

@@ -111,6 +111,8 @@ struct peer {
     struct group *pool;   /* a worker's */
     bool drained;         /* a worker: PEER_DRAINING instead of PEER_READY (waiting_set_drained) */
     enum peer_rest rest;  /* a worker */
+    bool outdated;        /* a worker: its process runs a program that a reload has replaced;
+                           * nothing that it says is remembered */
     struct list bindings; /* a client: to its workers; a worker: to its clients */
     struct list logging;  /* a worker: extras of requests that ask for log messages */
     struct list loading;  /* a worker: extras of requests that load a session, oldest first */

@@ -136,6 +136,29 @@ TEST(agents_memory_of_what_is_fresh_survives_an_upgrade)
     expect_tool_of(ask_tools(client, "5", ""), "two");
 }
 
+/* A reload changes the program while a process of the older one has a request in flight: its answer
+ * is for its client alone. */
+TEST(agents_memory_forgets_what_an_older_program_still_says)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = MCP(""));
+    struct client *control = control_connect(daemon), *client = client_connect(daemon), *other;
+
+    set_lists(daemon, LASTS("old", "60000"));
+    client_send(client, "{'id':1,'method':'hold','params':{" ERA "}}");
+    client_result(client, "1");
+    client_send(client, "{'id':2,'method':'tools/list','params':{" ERA "}}");
+    control_wait(control, "workers", "workers.0.requests", "1");
+    daemon_write_file(daemon, "@DIR@/config.json", "{'pools':[" MCP(",'env':{'NEW':'1'}") "]}");
+    control_ask(control, "reload", NULL);
+    client_send(client, "{'id':3,'method':'release','params':{" ERA "}}");
+    expect_tool_of(client_result(client, "2"), "old");
+    client_result(client, "3");
+    set_lists(daemon, LASTS("new", "60000"));
+    other = client_connect(daemon);
+    expect_tool_of(ask_tools(other, "1", ""), "new");
+    expect_tool_of(ask_tools(client, "4", ""), "new");
+}
+
 /* --- one line --- */
 
 /* row: with --eager. */

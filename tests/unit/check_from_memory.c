@@ -280,6 +280,30 @@ TEST(server_that_asks_for_roots_is_not_remembered)
 }
 
 /* A process that starts is waited for: no other one is begun from memory. */
+/* Its program was replaced while it had a page of a list to send, and another version to settle. */
+TEST(nothing_is_learnt_from_an_outdated_process)
+{
+    struct peer *other = add_client();
+    struct errand errand;
+
+    teach();
+    remembered_clear(&remembered);
+    worker->outdated = true;
+    expect_action(give(worker, TOOLS("4", "t")), ACTION_DROP);
+    ck_assert_ptr_null(remembered_next_page(&remembered, REMEMBERED_TOOLS, NULL));
+    expect_no_errand();
+    expect_action(give(other, INITIALIZE("0", "w")), ACTION_HOLD);
+    ck_assert(errand_next(&router, &errand));
+    expect_action(give(worker, RESULT("6")), ACTION_DROP);
+    ck_assert_ptr_null(remembered_version(&remembered, slice_of("w", 1)));
+    give(worker, "{'method':'notifications/tools/list_changed'}");
+    expect_no_errand();
+    give(worker, "{'id':1,'method':'roots/list'}");
+    ck_assert(!remembered.unfit);
+    fall_asleep();
+    ck_assert(!worker->outdated);
+}
+
 TEST(clients_join_a_process_that_comes)
 {
     struct peer *a, *b;
