@@ -310,7 +310,7 @@ static void compare(struct names *names, struct slice a, struct slice b, bool fi
         {"instances=", "--instances"},
         {"framing=", "--worker-framing"},
         {"umask=", "the umask"},
-        {DIRECTORY, "the working directory"},
+        {DIRECTORY, IDENTITY_DIRECTORY},
         {"env-names=", "--env"},
     };
     size_t i;

@@ -14,6 +14,7 @@
 
 #define IDENTITY_MAX ((size_t)4 << 20) /* bytes */
 #define IDENTITY_NAME_MAX 40
+#define IDENTITY_DIRECTORY "the working directory" /* among what differs */
 
 struct identity_parts {
     char *const *words;     /* the command and its arguments */

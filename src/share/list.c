@@ -17,6 +17,7 @@
 
 #define DIFFERENCE_MAX 4096
 #define SEPARATOR ", " /* of the names of what differs */
+#define OF_NAME "--share=NAME"
 
 static void write_command(struct json_text *text, struct slice identity)
 {
@@ -85,6 +86,27 @@ static void write_share(struct json_text *text, const struct share *share,
     row_end(text, '}');
 }
 
+/* Whether no name given by users keeps the two apart. What follows the @ is the version. */
+static bool is_named_alike(const struct share *a, const struct share *b)
+{
+    size_t a_len = strcspn(a->base, "@"), b_len = strcspn(b->base, "@");
+    bool a_is_named = a->base[a_len] != '\0', b_is_named = b->base[b_len] != '\0';
+
+    if (!a_is_named || !b_is_named)
+        return a_is_named == b_is_named;
+    return slice_equal(slice_of(a->base, a_len), slice_of(b->base, b_len));
+}
+
+/* Adds to the names that `to` has. */
+static void add_differences(char *to, size_t size, const struct share *a, const struct share *b)
+{
+    size_t len = strlen(to);
+
+    if (!is_named_alike(a, b) && strstr(to, OF_NAME) == NULL)
+        snprintf(to + len, size - len, "%s" OF_NAME, len > 0 ? SEPARATOR : "");
+    identity_add_differences(to, size, share_identity(a), share_identity(b));
+}
+
 static void write_names(struct json_text *text, const char *names)
 {
     const char *at = names, *end;
@@ -112,8 +134,7 @@ static bool write_group(struct json_text *text, const struct shares *shares, siz
     row_string(text, NULL, shares->at[first].base);
     for (; i < shares->count; i = shares_alike(shares, first, i + 1)) {
         row_string(text, NULL, shares->at[i].base);
-        identity_add_differences(difference, sizeof difference, share_identity(&shares->at[first]),
-                                 share_identity(&shares->at[i]));
+        add_differences(difference, sizeof difference, &shares->at[first], &shares->at[i]);
     }
     row_end(text, ']');
     write_names(text, difference);
@@ -225,12 +246,38 @@ static void print_line(const struct share *share, const struct usage *usage)
 
 /* --- below it --- */
 
-/* The daemons that have the command of the one at `first`, which is the oldest of them. Returns
- * their number. */
-static size_t print_group(const struct shares *shares, size_t first)
+/* What has users share one server, by what differs: the first row with which that begins. */
+static const struct {
+    const char *difference, *cure; /* NULL: there is no advice */
+} cures[] = {
+    {OF_NAME, "give each host the same name after --share=, or none"},
+    {IDENTITY_DIRECTORY, "--any-cwd before the --, if the server does not need a directory"},
+    {"the ", NULL},
+    {"--", "give each host the same options before the --"},
+    {"", "give each host the same in its \"env\", or name the variables that count with --env"},
+};
+
+#define CURES (sizeof cures / sizeof cures[0])
+
+static void note_cures(bool noted[CURES], const char *names)
+{
+    const char *at = names, *end;
+    size_t i;
+
+    while (*at != '\0') {
+        for (i = 0; strncmp(at, cures[i].difference, strlen(cures[i].difference)) != 0;)
+            i++;
+        noted[i] = true;
+        end = strstr(at, SEPARATOR);
+        at = end != NULL ? end + strlen(SEPARATOR) : at + strlen(at);
+    }
+}
+
+/* The daemons that have the command of the one at `first`, which is the oldest of them: nothing if
+ * it is the only one. */
+static void print_group(const struct shares *shares, size_t first, bool noted[CURES])
 {
     char difference[SHOWN_DIFFERENCE_MAX] = "";
-    struct slice oldest = share_identity(&shares->at[first]);
     struct json_text names = {.data = NULL};
     size_t i, count = 1;
 
@@ -240,29 +287,31 @@ static size_t print_group(const struct shares *shares, size_t first)
         count++;
         json_text_literal(&names, ", ");
         json_text_literal(&names, shares->at[i].base);
-        identity_add_differences(difference, sizeof difference, oldest,
-                                 share_identity(&shares->at[i]));
+        add_differences(difference, sizeof difference, &shares->at[first], &shares->at[i]);
     }
     if (names.failed)
         terminal_line(stderr, "stdio_bus: out of memory: not all names are shown");
     if (count > 1)
         terminal_line(stdout, "%.*s have the same command; what differs: %s", (int)names.len,
                       names.data != NULL ? names.data : "", difference);
+    note_cures(noted, difference);
     json_text_free(&names);
-    return count;
 }
 
 /* Those that a user may have thought to be one. */
 static void print_differences(const struct shares *shares)
 {
-    bool any = false;
+    bool noted[CURES] = {false};
     size_t i;
 
-    for (i = 0; i < shares->count; i++)
-        any = (shares_alike(shares, i, 0) == i && print_group(shares, i) > 1) || any;
-    if (any)
-        terminal_line(stdout, "to share one: give each host the same in its \"env\", or name the "
-                              "variables that count with --env");
+    for (i = 0; i < shares->count; i++) {
+        if (shares_alike(shares, i, 0) == i)
+            print_group(shares, i, noted);
+    }
+    for (i = 0; i < CURES; i++) {
+        if (noted[i] && cures[i].cure != NULL)
+            terminal_line(stdout, "to share one: %s", cures[i].cure);
+    }
 }
 
 static void print_failures(const struct shares *shares)

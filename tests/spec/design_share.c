@@ -619,6 +619,41 @@ static struct span share_list_json(void)
 }
 
 /* All that the table has. */
+static const struct {
+    struct share_setup second; /* the first is in the directory of the test, without a name */
+    const char *differs, *cure;
+} advised[] = {
+    {{.share = "--share=tools"}, "[\"--share=NAME\"]", "the same name after --share=, or none"},
+    {{.cwd = "/"}, "[\"the working directory\"]", "--any-cwd before the --"},
+    {{.arguments = {"--clients", "exclusive"}}, "[\"--clients\"]", "the same options"},
+    {{.env = {"A=1"}}, "[\"A\"]", "the same in its \"env\""},
+};
+
+/* Each difference has a name, and its own cure alone. */
+TEST_ROWS(design_share_list_advises, COUNT(advised))
+{
+    static const char *const list[] = {"--list", NULL};
+    struct sharer *first = SHARE(.cwd = NULL), *second = share_with(&advised[row].second);
+    pid_of(first);
+    pid_of(second);
+    struct span differs = json_get(share_list_json(), "differences.0.differs");
+    ck_assert_msg(span_is(differs, advised[row].differs), "%.*s", SHOWN(differs));
+    const char *cure = strstr(share_run(list, 0), "\nto share one: ");
+    ck_assert_ptr_nonnull(cure);
+    expect_word(cure, advised[row].cure);
+    ck_assert_ptr_null(strstr(cure + 1, "\nto share one: "));
+}
+
+/* Servers that users have named apart are two. */
+TEST(design_share_list_of_two_names)
+{
+    struct sharer *first = SHARE(.share = "--share=a"), *second = SHARE(.share = "--share=b");
+    pid_of(first);
+    pid_of(second);
+    struct span document = share_list_json();
+    ck_assert(span_is(json_get(document, "differences.0.differs"), "[\"--share=NAME\"]"));
+}
+
 TEST(design_share_list_json)
 {
     ck_assert(span_is(share_list_json(), "{\"shared\":[],\"total\":0,\"differences\":[]}"));
