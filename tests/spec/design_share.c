@@ -230,8 +230,8 @@ TEST(design_share_by_name)
 TEST(design_share_refuses_a_language_client_in_its_framing)
 {
     struct sharer *first = SHARE(.share = "--share=tools");
-    struct sharer *other = SHARE(.share = "--share=tools", .arguments = {"--protocol", "lsp"});
     pid_of(first);
+    struct sharer *other = SHARE(.share = "--share=tools", .arguments = {"--protocol", "lsp"});
     frames_send(other->client, "{'jsonrpc':'2.0','method':'initialized'}");
     frames_send(other->client, "{'jsonrpc':'2.0','id':5,'method':'initialize','params':{}}");
     frames_error(other->client, "5", -32000, "what differs: --protocol");
