@@ -65,8 +65,9 @@ void retire_processes_of(struct peer *client)
 void retire_client(struct peer *client)
 {
     struct endpoint *endpoint = endpoint_of_peer(client);
+    struct stdio_bus *bus = endpoint->bus;
 
     retire_processes_of(client);
-    affinity_clear_client(client);
+    affinity_clear_client(&bus->router, client);
     endpoint->ops->close(endpoint);
 }

@@ -47,7 +47,7 @@ bool one_handshake_moves(struct decision *decision, struct peer *worker)
     if (version == NULL || version->state != VERSION_REFUSED)
         return false;
     decision->from->alone = true;
-    affinity_remove(decision->from, worker);
+    affinity_remove(decision->router, decision->from, worker);
     return true;
 }
 

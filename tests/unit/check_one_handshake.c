@@ -262,6 +262,28 @@ TEST_ROWS(subscription_that_is_given_up, 2)
     expect_action(give(worker, RESULT("4")), ACTION_DROP);
 }
 
+/* The client goes on with another process, and its request to this one is still in flight. */
+TEST(subscription_of_a_client_that_gets_another_process)
+{
+    two_clients();
+    greet(a);
+    greet(b);
+    expect(give(a, WATCH("1", "u")), worker, WATCH("4", "u"));
+    expect_action(give(b, WATCH("1", "u")), ACTION_HOLD);
+    expect_action(give(a, INITIALIZE("2", "w")), ACTION_HOLD);
+    expect_errand("initialize 6 ");
+    expect_action(give(worker, ERROR("6")), ACTION_DROP);
+    expect_released(a);
+    expect_action(give(a, INITIALIZE("2", "w")), ACTION_HOLD);
+    ck_assert_ptr_null(affinity_worker(a, &pools[0]));
+    expect_errand("unsubscribe 8 u");
+    expect_released(b);
+    expect(give(b, WATCH("1", "u")), worker, WATCH("10", "u"));
+    expect(give(worker, RESULT("4")), a, RESULT("1"));
+    expect(give(worker, RESULT("10")), b, RESULT("1"));
+    expect_action(give(worker, UPDATED("u")), ACTION_BROADCAST);
+}
+
 /* The client has subscribed to u0, u1 and so on. */
 static void watch_many(struct peer *client, int count)
 {
