@@ -99,7 +99,7 @@ static bool initialize(struct decision *decision, struct peer *worker)
         binding->waits = false;
         return true;
     }
-    if (!peer_takes_messages(worker))
+    if (!peer_takes_bound(worker))
         return from_memory_initialize(decision, worker);
     handshake = handshake_of(worker, &decision->router->handshakes);
     if (handshake == NULL)
@@ -142,12 +142,18 @@ static bool brings_roots(struct decision *decision, struct peer *worker)
     return true;
 }
 
+/* Notifications go on to a process that gets no requests any more. */
+static bool takes_notifications(const struct peer *worker)
+{
+    return peer_serves(worker) && !worker->full;
+}
+
 /* notifications/initialized. The client that the server has heard it from may say it again. */
 static bool confirm(struct decision *decision, struct peer *worker)
 {
     struct handshake *handshake = worker->handshake;
 
-    if (handshake == NULL || !handshake->answered || !peer_takes_messages(worker))
+    if (handshake == NULL || !handshake->answered || !takes_notifications(worker))
         return from_memory_keep(decision, worker);
     if (handshake->confirmer != 0 && handshake->confirmer != decision->from->number) {
         if (brings_roots(decision, worker))
@@ -165,7 +171,7 @@ static bool confirm(struct decision *decision, struct peer *worker)
 /* notifications/roots/list_changed */
 static bool note_teller(struct decision *decision, struct peer *worker)
 {
-    if (worker->handshake != NULL && peer_takes_messages(worker))
+    if (worker->handshake != NULL && takes_notifications(worker))
         worker->handshake->teller = decision->from->number;
     return from_memory_keep(decision, worker);
 }

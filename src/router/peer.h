@@ -175,6 +175,12 @@ static inline bool peer_takes_messages(const struct peer *peer)
     return peer->availability == PEER_READY && !peer->full;
 }
 
+/* The same for the messages of its clients. */
+static inline bool peer_takes_bound(const struct peer *peer)
+{
+    return peer->availability >= PEER_DRAINING && !peer->full;
+}
+
 /* A worker with a process that gets the messages of its clients; any client. */
 static inline bool peer_serves(const struct peer *peer)
 {

@@ -37,7 +37,7 @@ bool shared_settings_set_level(struct decision *decision, struct peer *worker)
     struct handshake *handshake;
     enum log_rank rank, wanted;
 
-    if (!peer_takes_messages(worker) ||
+    if (!peer_takes_bound(worker) ||
         !decision_read_named(decision, PARAM_LEVEL, sizeof decision->named_text))
         return false;
     rank = handshake_rank(decision->named);
@@ -79,7 +79,7 @@ static bool may_change(struct decision *decision, struct peer *worker, bool *dec
     struct subscription *known;
 
     *decided = false;
-    if (!peer_takes_messages(worker))
+    if (!peer_takes_bound(worker))
         return false;
     if (!read_uri(decision)) {
         *decided = decision->action == ACTION_REFUSE;

@@ -243,6 +243,41 @@ TEST(subscriptions_survive_the_process)
     ck_assert_uint_eq(router.handshakes.subscriptions.bytes, 0);
 }
 
+/* A drained worker serves its clients as before. */
+TEST(drained_process_has_one_handshake)
+{
+    two_clients();
+    greet(a);
+    greet(b);
+    expect(give(a, WATCH("1", "u")), worker, WATCH("4", "u"));
+    expect(give(worker, RESULT("4")), a, RESULT("1"));
+    waiting_set_drained(&router, worker, true);
+    expect_answer(give(b, INITIALIZE("1", "v")), RESULT("1"));
+    expect_unchanged(a, INITIALIZED, worker);
+    expect_action(give(b, INITIALIZED), ACTION_DROP);
+    expect_answer(give(b, WATCH("2", "u")), EMPTY("2"));
+    expect_answer(give(a, UNWATCH("2", "u")), EMPTY("2"));
+    expect(give(b, UNWATCH("3", "u")), worker, UNWATCH("6", "u"));
+    expect(give(worker, RESULT("6")), b, RESULT("3"));
+    expect(give(a, LEVEL("4", "info")), worker, LEVEL("8", "info"));
+    expect(give(worker, RESULT("8")), a, RESULT("4"));
+    expect_answer(give(b, LEVEL("5", "error")), EMPTY("5"));
+    expect_unchanged(b, "{'method':'notifications/roots/list_changed'}", worker);
+    ck_assert_uint_eq(worker->handshake->teller, b->number);
+}
+
+/* Its pool is removed: it gets no request any more, and still one notifications/initialized. */
+TEST(leaving_process_has_one_handshake)
+{
+    two_clients();
+    greet(a);
+    greet(b);
+    waiting_worker_available(&router, worker, PEER_LEAVING);
+    expect_unchanged(a, INITIALIZED, worker);
+    expect_action(give(b, INITIALIZED), ACTION_DROP);
+    expect_action(give(b, WATCH("1", "u")), ACTION_REFUSE);
+}
+
 /* The server may have subscribed. row: it leaves, or gives its request up. */
 TEST_ROWS(subscription_that_is_given_up, 2)
 {
