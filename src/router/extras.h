@@ -51,7 +51,7 @@ enum extras_kind {
     EXTRAS_SETS_LEVEL,  /* MCP logging/setLevel, where clients share a handshake */
     EXTRAS_WATCHES,     /* MCP resources/subscribe: the same */
     EXTRAS_KEPT,        /* MCP, stateless: the result may be given to others (router/fresh.h) */
-    EXTRAS_OWN,         /* the daemon itself has asked, and needs no answer */
+    EXTRAS_OWN,         /* the daemon itself has asked, and needs no answer; but: */
     EXTRAS_OWN_INITIALIZE,
     EXTRAS_OWN_LIST /* a page of a list, to be remembered */
 };

@@ -19,6 +19,7 @@ void pending_init(struct pending *pending, const struct siphash_key *key, size_t
     pending->key = *key;
     pending->max = max;
     list_init(&pending->abandoned);
+    list_init(&pending->awaited);
     list_init(&pending->free);
     list_init(&pending->free_extras);
 }
@@ -275,6 +276,8 @@ static void leave_asker(struct request *request)
     case REQUEST_RESERVED:
         request->asker->reserved = NULL;
         break;
+    case REQUEST_AWAITED:
+        break;
     }
     list_remove(&request->in_asker);
     request->asker = NULL;
@@ -313,6 +316,14 @@ void request_abandon(struct request *request)
     request->state = REQUEST_ABANDONED;
     list_append(&pending->abandoned, &request->in_asker);
     pending->abandoned_count++;
+}
+
+void request_await(struct request *request)
+{
+    ASSERT(request->state == REQUEST_ACTIVE);
+    leave_asker(request);
+    request->state = REQUEST_AWAITED;
+    list_append(&request->table->awaited, &request->in_asker);
 }
 
 /* What was found out about the requests before this one holds on. */

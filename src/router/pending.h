@@ -18,7 +18,8 @@ enum request_state {
     REQUEST_ACTIVE,    /* the asker waits for the answer */
     REQUEST_ABANDONED, /* no asker any more; the id stays taken until its late answer was dropped,
                         * so that the answer cannot reach another peer, or until its time is over */
-    REQUEST_RESERVED   /* not in flight: the id is kept free for the held peer that is next */
+    REQUEST_RESERVED,  /* not in flight: the id is kept free for the held peer that is next */
+    REQUEST_AWAITED    /* the daemon itself needs the answer; it ends with the answerer */
 };
 
 #define REQUEST_TEXT_INLINE 40
@@ -31,12 +32,13 @@ enum request_state {
 struct request {
     struct pending *table;
     enum request_state state;
-    struct peer *asker; /* RESERVED: the peer that it is kept for; ABANDONED: NULL */
+    struct peer *asker; /* RESERVED: the peer that it is kept for; NULL: ABANDONED, AWAITED */
     struct peer *answerer;
     /* The id on either side. Both point at the same text where ids pass unchanged. */
     struct message_id asker_id, answerer_id;
     uint64_t asker_hash, answerer_hash, id_hash;
-    struct list_node in_asker;     /* asker->asked; ABANDONED: table->abandoned; in the free list */
+    struct list_node in_asker;     /* asker->asked; ABANDONED: table->abandoned; AWAITED:
+                                    * table->awaited; in the free list */
     struct list_node in_answerer;  /* answerer->answering */
     struct turns waiters;          /* peers held until this id is free at the answerer */
     int64_t asked_ms;              /* in a router that measures */
@@ -58,7 +60,8 @@ struct pending {
     size_t max;       /* of active and of abandoned ones, each */
     size_t active_count, abandoned_count;
     struct list abandoned; /* oldest first */
-    struct list free;      /* recycled */
+    struct list awaited;
+    struct list free; /* recycled */
     struct list free_extras;
 };
 
@@ -114,6 +117,9 @@ void request_reserve(struct request *request, struct peer *next);
 
 /* The asker of an active request is gone. */
 void request_abandon(struct request *request);
+
+/* The daemon itself has asked what is active now, and needs the answer. */
+void request_await(struct request *request);
 
 /* Forgets a request; its waiters must have been released. */
 void request_remove(struct request *request);

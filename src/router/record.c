@@ -342,9 +342,12 @@ struct request *record_own(struct router *router, struct peer *worker, enum extr
     extras->kind = kind;
     extras->request = request;
     request->extras = extras;
+    if (kind != EXTRAS_OWN) {
+        request_await(request);
+        return request;
+    }
     request_abandon(request);
-    if (kind == EXTRAS_OWN)
-        list_append(&worker->handshake->own, &extras->shared);
+    list_append(&worker->handshake->own, &extras->shared);
     request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
     router->abandoned = true;
     return request;

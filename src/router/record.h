@@ -20,8 +20,8 @@ struct request *record_request(struct decision *decision, struct pending *pendin
  * client. False: a token cannot be read, and the notification was discarded. */
 bool record_notification(struct decision *decision, struct peer *worker);
 
-/* Enters a request of the daemon's own, as one that was given up: its answer is for no client. NULL
- * if out of memory. */
+/* Enters a request of the daemon's own: its answer is for no client. If the daemon needs none, the
+ * request is entered as one that was given up. NULL if out of memory. */
 struct request *record_own(struct router *router, struct peer *worker, enum extras_kind kind);
 
 #endif

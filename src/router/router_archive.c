@@ -314,7 +314,7 @@ static bool add_extras(struct router *router, struct request *request,
 /* --- requests --- */
 
 struct request_record {
-    struct peer *asker, *answerer; /* asker NULL: it is abandoned */
+    struct peer *asker, *answerer; /* asker NULL: it is abandoned, or the daemon's own */
     struct message_id id;
     struct slice raw;
     uint32_t number;
@@ -349,7 +349,9 @@ static bool add_request(struct router_archive *state, struct pending *pending,
         (record->extras.is_there && !add_extras(state->router, request, &record->extras)))
         return false;
     request->asked_ms = record->asked_ms;
-    if (record->asker == NULL)
+    if (record->asker == NULL && record->extras.is_there && record->extras.kind > EXTRAS_OWN)
+        request_await(request);
+    else if (record->asker == NULL)
         request_abandon(request);
     request->free_at_ms = record->free_at_ms;
     return true;
@@ -408,7 +410,8 @@ static void save_answerer(struct router_archive *state, const struct pending *pe
 static void archive_pending(struct router_archive *state, struct pending *pending)
 {
     struct archive *archive = state->archive;
-    size_t count = archive_count(archive, pending->active_count + pending->abandoned_count);
+    size_t count = archive_count(archive, pending->active_count + pending->abandoned_count +
+                                              list_count(&pending->awaited));
     struct list_node *node, *following;
 
     state->pending = pending;
@@ -418,6 +421,8 @@ static void archive_pending(struct router_archive *state, struct pending *pendin
     for (size_t i = 0; i < state->count; i++)
         save_answerer(state, pending, state->peers[i]);
     list_each(&pending->abandoned, node, following)
+        archive_request(archive, state, list_entry(node, struct request, in_asker));
+    list_each(&pending->awaited, node, following)
         archive_request(archive, state, list_entry(node, struct request, in_asker));
 }
 

@@ -62,7 +62,7 @@ static inline struct request *answered(struct decision *decision, bool whole)
                                       decision->id_hash);
     if (request == NULL || request->state == REQUEST_RESERVED) {
         decision_discard(decision, ACTION_DISCARD, "response to no pending request");
-    } else if (request->state == REQUEST_ABANDONED && one_handshake_is_own(request)) {
+    } else if (request->state != REQUEST_ACTIVE && one_handshake_is_own(request)) {
         one_handshake_own_answer(decision, request, whole);
     } else if (request->state == REQUEST_ABANDONED) {
         /* With a mode it may have been cancelled: nothing to warn of. */

@@ -5,6 +5,7 @@
 
 #include "base/archive.h"
 #include "pool_mode_fixture.h"
+#include "router/record.h"
 #include "router/router_archive.h"
 #include "json/scanner.h"
 
@@ -244,6 +245,7 @@ static void fill_router(void)
     give(b, "{'id':9,'method':'session/load','pool':'turns','params':{'sessionId':'old'}}");
     give(c, "{'id':0,'method':'initialize','pool':'alone','params':{}}");
     give(&workers[0], "{'id':77,'method':'ask','sessionId':'s'}");
+    ck_assert_ptr_nonnull(record_own(&router, &workers[4], EXTRAS_OWN_INITIALIZE));
     router.now_ms = 2000;
     departure_client_input(&router, b, note_unanswered, NULL);
 }
@@ -274,6 +276,7 @@ TEST(archive_of_a_router_loads_and_saves_the_same)
     archive_router(&again);
     ck_assert_uint_eq(again.len, saved.len);
     ck_assert_mem_eq(again.data, saved.data, saved.len);
+    ck_assert_uint_eq(list_count(&router.from_clients.awaited), 1);
     expect(give(&workers[0], "{'id':1,'sessionId':'s','result':0}"), &clients[0],
            "{'id':1,'sessionId':'s','result':0}");
     archive_free(&again);

@@ -218,6 +218,27 @@ TEST(answer_that_never_comes)
     expect_errand(NULL);
 }
 
+/* The server takes long. row: longer than abandoned_id_sec, or other requests are given up. */
+TEST_ROWS(answer_that_comes_late, 2)
+{
+    two_clients();
+    router.from_clients.max = 2;
+    expect_action(give(a, INITIALIZE("1", "v")), ACTION_HOLD);
+    expect_errand("initialize 2 ");
+    for (int i = 0; row == 1 && i < 4; i++) {
+        expect_action(give(b, "{'id':1,'method':'m'}"), ACTION_FORWARD);
+        give(b, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    }
+    if (row == 0)
+        router.now_ms += (int64_t)limits.abandoned_id_sec * 1000;
+    deadlines_free_abandoned(&router);
+    expect_action(give(worker, RESULT("2")), ACTION_DROP);
+    expect_released(a);
+    expect_answer(give(a, INITIALIZE("1", "v")), RESULT("1"));
+    expect_answer(give(b, INITIALIZE("1", "v")), RESULT("1"));
+    ck_assert_uint_eq(list_count(&router.from_clients.awaited), 0);
+}
+
 TEST(subscriptions_survive_the_process)
 {
     two_clients();
