@@ -37,6 +37,21 @@ static void forget_version(struct version *version)
     free(version);
 }
 
+/* A refused one or, without any, the oldest but the first, with which the handshake began: a server
+ * that answers one initialize would refuse its clients from then on. */
+static struct version *least_needed(const struct list *versions)
+{
+    const struct list_node *first = versions->head.next, *node;
+
+    for (node = first; node != &versions->head; node = node->next) {
+        struct version *version = list_entry(node, struct version, node);
+
+        if (version->state == VERSION_REFUSED)
+            return version;
+    }
+    return list_entry(first->next, struct version, node);
+}
+
 /* Leaves room for one more. */
 static void make_room(struct list *versions)
 {
@@ -46,7 +61,7 @@ static void make_room(struct list *versions)
     list_each(versions, node, following)
         count++;
     if (count >= VERSIONS_MAX)
-        forget_version(list_entry(versions->head.next, struct version, node));
+        forget_version(least_needed(versions));
 }
 
 struct version *versions_new(struct list *versions, struct slice name)

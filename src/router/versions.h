@@ -6,7 +6,8 @@
 #include "base/list.h"
 #include "router/kept_message.h"
 
-/* At most this number is kept for a process: another one takes the place of the oldest. */
+/* At most this number is kept for a process: another one takes the place of the oldest one that was
+ * refused or, without any, of the oldest but that with which the handshake began. */
 #define VERSIONS_MAX 8
 
 #define VERSION_NAME_MAX 64
