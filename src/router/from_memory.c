@@ -135,11 +135,16 @@ bool from_memory_initialize(struct decision *decision, struct peer *worker)
 
 /* --- other messages --- */
 
+bool from_memory_serves(const struct peer *worker)
+{
+    return worker->rest != PEER_AWAKE && worker->handshake != NULL && worker->handshake->answered;
+}
+
 bool from_memory_keep(struct decision *decision, struct peer *worker)
 {
     struct handshake *handshake = worker->handshake;
 
-    if (worker->rest == PEER_AWAKE || handshake == NULL || !handshake->answered)
+    if (!from_memory_serves(worker))
         return false;
     if (decision->kind == REQUEST_TELLS_ROOTS) {
         handshake->teller = decision->from->number;
@@ -167,8 +172,7 @@ bool from_memory_takes(struct decision *decision, const struct peer *worker)
 {
     const struct kept_message *page;
 
-    if (worker->rest == PEER_AWAKE || worker->handshake == NULL || !worker->handshake->answered ||
-        !decision->asks || decision->message->method.data == NULL)
+    if (!from_memory_serves(worker) || !decision->asks || decision->message->method.data == NULL)
         return false;
     if (answer_ping(decision))
         return true;

@@ -11,6 +11,10 @@
  * no process of the pool runs or starts. NULL: there is none. */
 struct peer *from_memory_worker(struct decision *decision, const struct group *pool);
 
+/* Whether no process runs, and the next one gets the handshake of the worker's clients and what
+ * they have set. */
+bool from_memory_serves(const struct peer *worker);
+
 /* Decides about initialize, notifications/initialized and notifications/roots/list_changed for a
  * worker that is asleep. False: the message needs a process. */
 bool from_memory_initialize(struct decision *decision, struct peer *worker);

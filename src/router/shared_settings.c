@@ -3,6 +3,7 @@
 #include "router/shared_settings.h"
 
 #include "base/error.h"
+#include "router/from_memory.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -34,10 +35,11 @@ enum log_rank shared_settings_level(const struct peer *worker, const struct bind
 bool shared_settings_set_level(struct decision *decision, struct peer *worker)
 {
     struct binding *binding = affinity_binding(decision->from, worker);
+    bool sleeps = from_memory_serves(worker);
     struct handshake *handshake;
     enum log_rank rank, wanted;
 
-    if (!peer_takes_bound(worker) ||
+    if ((!sleeps && !peer_takes_bound(worker)) ||
         !decision_read_named(decision, PARAM_LEVEL, sizeof decision->named_text))
         return false;
     rank = handshake_rank(decision->named);
@@ -49,7 +51,7 @@ bool shared_settings_set_level(struct decision *decision, struct peer *worker)
     }
     if (handshake == NULL || decision_refused_request(decision, &decision->router->from_clients))
         return true;
-    if (wanted == rank && (handshake->rank != wanted || !list_empty(&handshake->levels)))
+    if (!sleeps && wanted == rank && (handshake->rank != wanted || !list_empty(&handshake->levels)))
         return false;
     affinity_set_rank(binding, rank);
     if (handshake->rank != wanted)

@@ -19,6 +19,7 @@
 #define TOOLS(id, name) "{'id':" id ",'result':{'tools':['" name "']}}"
 #define TOOLS_AND(id, name, next)                                                                  \
     "{'id':" id ",'result':{'tools':['" name "'],'nextCursor':" next "}}"
+#define LEVEL(id, level) "{'id':" id ",'method':'logging/setLevel','params':{'level':'" level "'}}"
 #define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
 
 static struct remembered remembered;
@@ -133,6 +134,32 @@ TEST(clients_are_answered_without_a_process)
     /* while it comes */
     expect_answer(give(a, LIST("8")), TOOLS("8", "t"));
     expect_answer(give(add_client(), INITIALIZE("0", "v")), RESULT("0"));
+}
+
+/* The next process gets it with the handshake. */
+TEST(level_waits_for_the_process)
+{
+    struct peer *a, *b;
+    struct errand errand;
+
+    teach_list();
+    a = add_client();
+    b = add_client();
+    expect_answer(give(a, INITIALIZE("0", "v")), RESULT("0"));
+    expect_answer(give(b, INITIALIZE("0", "v")), RESULT("0"));
+    expect_answer(give(a, LEVEL("1", "error")), EMPTY("1"));
+    expect_answer(give(a, LEVEL("2", "alert")), EMPTY("2"));
+    expect_no_errand();
+    ck_assert_int_eq(worker->rest, PEER_ASLEEP);
+    expect_action(give(b, LEVEL("1", "loud")), ACTION_HOLD); /* the server may know it */
+    ck_assert_int_eq(worker->rest, PEER_CALLED);
+    expect_answer(give(a, LEVEL("3", "info")), EMPTY("3"));
+    worker->rest = PEER_AWAKE;
+    waiting_worker_available(&router, worker, PEER_READY);
+    handshake_note_errand(worker->handshake);
+    ck_assert(errand_next(&router, &errand));
+    ck_assert_int_eq(errand.kind, ERRAND_SET_LEVEL);
+    ck_assert(slice_is(errand.text, "info"));
 }
 
 static const char *const unknown[] = {
