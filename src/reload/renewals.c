@@ -9,6 +9,7 @@
 #include "router/waiting.h"
 #include "supervisor/pools.h"
 #include "supervisor/replay.h"
+#include "supervisor/workers.h"
 
 /* A new process that exits at once takes no place: for so long the older ones continue beside
  * it. */
@@ -66,19 +67,6 @@ void renewals_stop(struct renewals *renewals)
 
 /* --- whether a worker is free --- */
 
-static bool is_idle(const struct peer *peer)
-{
-    const struct list_node *node;
-
-    if (!list_empty(&peer->asked) || peer_held(peer))
-        return false;
-    for (node = peer->answering.head.next; node != &peer->answering.head; node = node->next) {
-        if (list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE)
-            return false;
-    }
-    return true;
-}
-
 static bool is_free(struct worker *worker)
 {
     const struct peer *peer = peer_of(worker);
@@ -88,14 +76,14 @@ static bool is_free(struct worker *worker)
         worker->state == WORKER_RUNNING)
         return false;
     if (pool->fate == POOL_REMOVED)
-        return is_idle(peer);
+        return !workers_busy(peer);
     if (!list_empty(&peer->sessions) || !list_empty(&peer->tasks) ||
         (pool->fate == POOL_REPLACED && pool->is_held))
         return false;
     if (!list_empty(&peer->bindings) &&
         (worker->renewal == RENEWAL_LEAVES || (!peer->pool->stateless && !replay_can_move(worker))))
         return false;
-    return is_idle(peer);
+    return !workers_busy(peer);
 }
 
 /* --- workers whose places others take --- */

@@ -151,6 +151,12 @@ bool handshake_outlives_clients(const struct handshake *handshake)
     return handshake->shared != NULL && (peer_serves(handshake->worker) || handshake->replays);
 }
 
+bool handshake_is_busy(const struct handshake *handshake)
+{
+    return handshake != NULL && (!list_empty(&handshake->waiting) || !list_empty(&handshake->own) ||
+                                 versions_open(&handshake->versions) != NULL);
+}
+
 static const char *const levels[] = {"debug", "info",     "notice", "warning",
                                      "error", "critical", "alert",  "emergency"};
 

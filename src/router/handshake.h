@@ -113,6 +113,10 @@ static inline unsigned handshake_announced(const struct handshake_answer *answer
 /* The process may have to be sent something (one_handshake_errand). */
 void handshake_note_errand(struct handshake *handshake);
 
+/* Whether the process has to answer the daemon: initialize, for clients that wait, or what clients
+ * have in common. Accepts NULL. */
+bool handshake_is_busy(const struct handshake *handshake);
+
 /* Whether it stays when the last client has left. */
 bool handshake_outlives_clients(const struct handshake *handshake);
 

@@ -21,9 +21,7 @@ static int64_t now_ms(const struct worker *worker)
 
 static bool is_busy(const struct worker *worker)
 {
-    const struct peer *peer = &worker->stream.endpoint.peer;
-
-    return workers_answering(peer) > 0 || !list_empty(&peer->asked) || peer_held(peer) ||
+    return workers_busy(&worker->stream.endpoint.peer) ||
            worker->stream.connection.output.bytes > 0;
 }
 

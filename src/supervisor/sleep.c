@@ -7,6 +7,7 @@
 #include "router/eras.h"
 #include "router/waiting.h"
 #include "supervisor/replay.h"
+#include "supervisor/workers.h"
 
 #define LOOKS 4 /* in idle_stop_sec */
 
@@ -25,23 +26,11 @@ static void look_again(struct worker *worker)
     stdio_bus_event_loop_start_timer(bus_of(worker)->loop, &worker->idle, time_of(worker) / LOOKS);
 }
 
-static bool has_to_answer(const struct peer *peer)
-{
-    const struct list_node *node;
-
-    for (node = peer->answering.head.next; node != &peer->answering.head; node = node->next) {
-        if (list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE)
-            return true;
-    }
-    return false;
-}
-
-/* What a handshake has in flight, and what the next process would not know. */
+/* What the server sends of itself, and what is being remembered of it. */
 static bool handshake_is_needed(const struct handshake *handshake)
 {
     return handshake->watches || subscriptions_any(&handshake->subscriptions) ||
-           handshake->remembering.asks || !list_empty(&handshake->waiting) ||
-           !list_empty(&handshake->own) || versions_open(&handshake->versions) != NULL;
+           handshake->remembering.asks;
 }
 
 /* A message is under way, or the process keeps what clients have of it. */
@@ -51,9 +40,9 @@ static bool is_needed(const struct worker *worker)
     const struct peer *peer = &worker->stream.endpoint.peer;
 
     if (bus_of(worker)->phase != BUS_PHASE_SERVING || worker->state != WORKER_RUNNING ||
-        peer->availability != PEER_READY || peer_held(peer) || connection->output.bytes > 0 ||
-        connection->input_state == INPUT_PAUSED || !list_empty(&peer->asked) ||
-        has_to_answer(peer) || !list_empty(&peer->sessions) || !list_empty(&peer->tasks))
+        peer->availability != PEER_READY || workers_busy(peer) || connection->output.bytes > 0 ||
+        connection->input_state == INPUT_PAUSED || !list_empty(&peer->sessions) ||
+        !list_empty(&peer->tasks))
         return true;
     if (peer->pool->mode.clients == CLIENTS_EXCLUSIVE && peer_is_fresh(peer))
         return true; /* it is spare */

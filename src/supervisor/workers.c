@@ -15,6 +15,7 @@
 #include "bus/service.h"
 #include "process/pool.h"
 #include "router/departure.h"
+#include "router/handshake.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 #include "supervisor/crashes.h"
@@ -406,6 +407,19 @@ size_t workers_answering(const struct peer *peer)
     list_each(&peer->answering, node, following)
         count += list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE;
     return count;
+}
+
+bool workers_busy(const struct peer *peer)
+{
+    const struct list_node *node;
+
+    if (!list_empty(&peer->asked) || peer_held(peer) || handshake_is_busy(peer->handshake))
+        return true;
+    for (node = peer->answering.head.next; node != &peer->answering.head; node = node->next) {
+        if (list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE)
+            return true;
+    }
+    return false;
 }
 
 struct worker *workers_next(const struct stdio_bus *bus, const struct worker *worker)

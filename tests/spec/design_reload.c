@@ -8,6 +8,12 @@
 #define A(args) POOL("a", 2, args)
 #define ONE(args) POOL("a", 1, args)
 #define MCP(args) "{'id':'m','command':'@WORKER@','args':[" args "],'instances':2,'protocol':'mcp'}"
+#define STICKY(args)                                                                               \
+    "{'id':'m','command':'@WORKER@','args':[" args                                                 \
+    "],'instances':1,'protocol':'mcp','clients':'sticky'}"
+#define INITIALIZE(version)                                                                        \
+    "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'" version          \
+    "','result':{'protocolVersion':'" version "'}}}"
 #define LIMITED(seconds, members)                                                                  \
     "{'id':'l','command':'@WORKER@','args':[],'instances':1,'request_timeout_sec':" seconds        \
         members "}"
@@ -218,6 +224,30 @@ TEST(design_reload_repeats_the_handshake)
     client_send(client, "{'id':6,'method':'heard'}");
     client_expect(client, "{'jsonrpc':'2.0','id':6,"
                           "'result':'initialize,notifications/initialized'}");
+    daemon_stop(daemon);
+}
+
+/* A client asks for another version than the one whose handshake the process has: the daemon asks
+ * for it, and the client waits. */
+TEST(design_reload_waits_for_a_handshake_in_flight)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = STICKY("'--name','old'"));
+    struct client *control = control_connect(daemon), *client = client_connect(daemon), *other;
+
+    client_send(client, INITIALIZE("2025-11-25"));
+    client_result(client, "0");
+    client_send(client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+    client_ask(client, "1", NULL, "hold", NULL);
+    other = client_connect(daemon);
+    client_send(other, INITIALIZE("2025-06-18"));
+    control_wait(control, "workers", "workers.0.messages_out", "4");
+    reload(daemon, STICKY("'--name','new'"), NULL);
+    client_send(client, "{'id':2,'method':'release'}");
+    expect_member(client_result(other, "0"), "protocolVersion", "'2025-06-18'");
+    client_result(client, "2");
+    daemon_wait_log(daemon, "its new process is initialized");
+    expect_worker(client, "3", "", "new");
+    expect_worker(other, "3", "", "new");
     daemon_stop(daemon);
 }
 
