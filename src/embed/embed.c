@@ -42,16 +42,20 @@ static void leave(struct host *host)
     host->inside--;
 }
 
+/* Something is to be done before anything arrives: calls outside a round leave it, too. */
+static bool has_work(const struct host *host)
+{
+    return host->events.count > 0 || bus_has_work(host->bus);
+}
+
 /* The poll_fd shows what is left to do. To be called last. */
 static void arm(struct host *host)
 {
-    const struct stdio_bus *bus = host->bus;
     bool is_over = host->state == STDIO_BUS_STATE_CREATED || host->state == STDIO_BUS_STATE_STOPPED;
 
     if (host->is_polled && !host->in_callback && !is_over)
-        waker_arm(&host->waker, host->events.count > 0 || bus_has_work(bus)
-                                    ? EVENT_LOOP_NOW
-                                    : event_loop_due_ms(bus->loop));
+        waker_arm(&host->waker,
+                  has_work(host) ? EVENT_LOOP_NOW : event_loop_due_ms(host->bus->loop));
 }
 
 /* What stands in the way of a call in one of the states from `first` to `last`. */
@@ -295,7 +299,8 @@ int stdio_bus_start(stdio_bus_t *bus)
     enter(host);
     status = start(host);
     leave(host);
-    (void)host_call_back(host, true);
+    (void)host_call_back(host,
+                         status == STDIO_BUS_OK ? EVENT_MESSAGES_WAIT : EVENT_MESSAGES_DROPPED);
     arm(host);
     return status;
 }
@@ -357,9 +362,9 @@ static int step(struct host *host, int timeout_ms)
     int count;
 
     enter(host);
-    count = step_core(host, host->events.count > 0 ? 0 : timeout_ms);
+    count = step_core(host, has_work(host) ? 0 : timeout_ms);
     leave(host);
-    count += host_call_back(host, false);
+    count += host_call_back(host, EVENT_MESSAGES_GIVEN);
     flush(host);
     arm(host);
     return count;

@@ -31,8 +31,8 @@ static void put_back(struct queue *queue, const struct queue *rest)
     queue->bytes += rest->bytes;
 }
 
-int events_give(struct events *events, struct buffer_pool *pool, bool no_message, events_fn *fn,
-                void *user_data)
+int events_give(struct events *events, struct buffer_pool *pool, enum event_messages messages,
+                events_fn *fn, void *user_data)
 {
     struct queue taken = events->queue;
     struct event event;
@@ -43,9 +43,10 @@ int events_give(struct events *events, struct buffer_pool *pool, bool no_message
         const char *record = taken.first->data + taken.first->start;
 
         memcpy(&event, record, sizeof event);
-        if (no_message && event.kind == EVENT_MESSAGE)
+        if (event.kind != EVENT_MESSAGE || messages == EVENT_MESSAGES_GIVEN)
+            fn(user_data, &event, record + sizeof event);
+        else if (messages == EVENT_MESSAGES_WAIT)
             break;
-        fn(user_data, &event, record + sizeof event);
         queue_consume(&taken, pool, sizeof event + event.len + 1);
         count++;
     }

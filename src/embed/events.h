@@ -28,13 +28,19 @@ struct events {
 char *events_add(struct events *events, struct buffer_pool *pool, enum event_kind kind, int number,
                  size_t len);
 
+enum event_messages {
+    EVENT_MESSAGES_GIVEN,
+    EVENT_MESSAGES_WAIT,   /* the first one, and what came after it, stays */
+    EVENT_MESSAGES_DROPPED /* the other events are given */
+};
+
 /* Gets each event; the text lives until the call returns. */
 typedef void events_fn(void *user_data, const struct event *event, const char *text);
 
-/* Takes the events that there are now out of the queue, and calls fn for each; up to the first
- * message if `no_message`. Those that fn adds stay. Returns how many calls there were. */
-int events_give(struct events *events, struct buffer_pool *pool, bool no_message, events_fn *fn,
-                void *user_data);
+/* Takes the events that there are now out of the queue, and calls fn for each. Those that fn adds
+ * stay. Returns how many were taken out. */
+int events_give(struct events *events, struct buffer_pool *pool, enum event_messages messages,
+                events_fn *fn, void *user_data);
 
 /* Forgets all of them. */
 void events_clear(struct events *events, struct buffer_pool *pool);

@@ -60,13 +60,13 @@ static void call_back(void *user_data, const struct event *event, const char *te
     }
 }
 
-int host_call_back(struct host *host, bool no_message)
+int host_call_back(struct host *host, enum event_messages messages)
 {
     struct stdio_bus *bus = host->bus;
     int count;
 
     host->in_callback = true;
-    count = events_give(&host->events, &bus->transport.pool, no_message, call_back, host);
+    count = events_give(&host->events, &bus->transport.pool, messages, call_back, host);
     host->in_callback = false;
     if (host->endpoint.peer.full &&
         host->events.queue.bytes <= bus->router.limits->max_output_queue / 2)

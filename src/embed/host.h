@@ -49,7 +49,7 @@ int host_ingest(struct host *host, struct slice bytes);
 /* Queues what on_error will be told. */
 void host_note_error(struct host *host, int code, const char *message);
 
-/* Calls the callbacks; up to the first message if `no_message`. Returns how many were called. */
-int host_call_back(struct host *host, bool no_message);
+/* Calls the callbacks. Returns how many events there were. */
+int host_call_back(struct host *host, enum event_messages messages);
 
 #endif

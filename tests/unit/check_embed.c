@@ -1,6 +1,9 @@
 #include "build_config.h"
 
+#include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "client.h"
 #include "daemon.h"
@@ -233,6 +236,45 @@ TEST(command_that_cannot_be_executed_fails_the_start)
     ck_assert_int_eq(stdio_bus_get_state(embed.bus), STDIO_BUS_STATE_STOPPED);
     ck_assert(embed_has(&embed, "error -11"));
     ck_assert(waitpid(-1, NULL, WNOHANG) < 0);
+}
+
+/* Keeps the bus from acting on a failure until the worker of the other pool has written. */
+static void await_worker(stdio_bus_t *bus, int level, const char *message, void *user_data)
+{
+    const struct embed *of = user_data;
+    int64_t deadline = deadline_usual();
+
+    (void)bus;
+    (void)level;
+    if (strstr(message, "cannot execute") == NULL)
+        return;
+    while (access(of->hook_data, F_OK) != 0) {
+        ck_assert(!deadline_over(deadline));
+        (void)poll(NULL, 0, 5);
+    }
+}
+
+/* A message that came first neither reaches the host nor keeps the reason from it. */
+TEST(start_that_fails_says_why_after_a_worker_has_written)
+{
+    const char *script = test_format("%s/script", test_dir());
+    FILE *file = fopen(script, "w");
+
+    ck_assert(file != NULL && fputs("#!/nonexistent/interpreter\n", file) >= 0);
+    ck_assert(fclose(file) == 0 && chmod(script, 0700) == 0);
+    embed_init_config(
+        &embed, test_format("{'pools':[{'id':'a','command':'/bin/sh','instances':1,'args':['-c',"
+                            "'echo {}; : >%s.written; exec sleep 600']},"
+                            "{'id':'b','command':'%s','instances':1}]}",
+                            script, script));
+    embed.hook_data = (char *)test_format("%s.written", script);
+    embed.options.on_log = await_worker;
+    embed.bus = stdio_bus_create(&embed.options);
+    ck_assert_ptr_nonnull(embed.bus);
+    ck_assert_int_eq(stdio_bus_start(embed.bus), STDIO_BUS_ERR_WORKER);
+    ck_assert(embed_has(&embed, "worker 1 stopped"));
+    ck_assert(embed_has(&embed, "error -11"));
+    ck_assert_uint_eq(embed.count, 0);
 }
 
 /* --- queues --- */

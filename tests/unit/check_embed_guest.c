@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "client.h"
+#include "daemon.h"
 #include "embed_fixture.h"
 
 #define FDS_MAX 256
@@ -415,6 +417,61 @@ TEST(embedded_workers_stop_with_the_bus)
     ck_assert_int_gt(stdio_bus_register_embedded_worker(embed.bus, ends[0], ends[0], "inside"), 0);
     ck_assert_int_eq(stdio_bus_stop(embed.bus, 1), STDIO_BUS_OK);
     EMBED_UNTIL(&embed, stdio_bus_get_state(embed.bus) == STDIO_BUS_STATE_STOPPED);
+    close(ends[1]);
+}
+
+/* One round of a host that waits in stdio_bus_step alone: a poll_fd would wake the bus, too. */
+static void step_without_poll_fd(int64_t deadline)
+{
+    ck_assert_msg(!deadline_over(deadline), "log:\n%s", embed.log.data);
+    ck_assert_int_ge(stdio_bus_step(embed.bus, 10), 0);
+}
+
+TEST(client_learns_that_an_embedded_worker_has_left_between_rounds)
+{
+    struct daemon daemon = {.port = 0};
+    struct client *client;
+    char line[256];
+    int64_t deadline = deadline_usual();
+    int ends[2], id;
+
+    snprintf(daemon.socket_path, sizeof daemon.socket_path, "%s/socket", test_dir());
+    embed_init_config(&embed, pools);
+    embed.options.listener.mode = STDIO_BUS_LISTEN_UNIX;
+    embed.options.listener.unix_path = daemon.socket_path;
+    embed.options.on_worker = NULL; /* the host itself gets no event of it */
+    embed_start(&embed);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    id = stdio_bus_register_embedded_worker(embed.bus, ends[0], ends[0], "inside");
+    client = client_connect(&daemon);
+    client_send(client, "{\"id\":1,\"pool\":\"inside\",\"method\":\"m\"}");
+    while (stdio_bus_pending_count(embed.bus) == 0)
+        step_without_poll_fd(deadline);
+    hear(ends[1], line, sizeof line);
+    ck_assert_int_eq(stdio_bus_unregister_embedded_worker(embed.bus, id), STDIO_BUS_OK);
+    ck_assert_int_ge(stdio_bus_step(embed.bus, -1), 0);
+    client_error(client, "1", -32000, "worker exited before answering");
+    client_close(client);
+    close(ends[1]);
+}
+
+TEST(last_embedded_worker_leaves_a_bus_that_stops)
+{
+    int64_t deadline = deadline_usual();
+    int ends[2], id;
+
+    embed_init_config(&embed, pools);
+    embed.options.on_worker = NULL;
+    embed_start(&embed);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    id = stdio_bus_register_embedded_worker(embed.bus, ends[0], ends[0], "inside");
+    ck_assert_int_eq(stdio_bus_stop(embed.bus, 3600), STDIO_BUS_OK);
+    while (strstr(embed.log.data, "exited with") == NULL &&
+           strstr(embed.log.data, "killed by") == NULL)
+        step_without_poll_fd(deadline);
+    ck_assert_int_eq(stdio_bus_unregister_embedded_worker(embed.bus, id), STDIO_BUS_OK);
+    while (stdio_bus_get_state(embed.bus) != STDIO_BUS_STATE_STOPPED)
+        ck_assert_int_ge(stdio_bus_step(embed.bus, -1), 0);
     close(ends[1]);
 }
 
