@@ -56,12 +56,12 @@ static void begin(struct world *world)
 static void end(struct world *world)
 {
     for (size_t i = 0; i < CLIENTS; i++) {
-        affinity_clear_client(&world->router, &world->clients[i]);
+        affinity_clear_client(&world->clients[i]);
         affinity_clear_worker(&world->clients[i]);
         greeting_forget(&world->clients[i]);
     }
     for (size_t i = 0; i < WORKERS; i++) {
-        affinity_clear_client(&world->router, &world->workers[i]);
+        affinity_clear_client(&world->workers[i]);
         affinity_clear_worker(&world->workers[i]);
         greeting_forget(&world->workers[i]);
     }

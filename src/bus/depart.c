@@ -8,6 +8,7 @@
 #include "bus/origins.h"
 #include "process/worker.h"
 #include "router/affinity.h"
+#include "router/waiting.h"
 #include "router/departure.h"
 #include "router/shares.h"
 
@@ -68,6 +69,7 @@ void retire_client(struct peer *client)
     struct stdio_bus *bus = endpoint->bus;
 
     retire_processes_of(client);
-    affinity_clear_client(&bus->router, client);
+    waiting_give_up_subscriptions(&bus->router, client, NULL);
+    affinity_clear_client(client);
     endpoint->ops->close(endpoint);
 }

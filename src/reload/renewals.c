@@ -7,9 +7,9 @@
 #include "bus/service.h"
 #include "reload/pool_holders.h"
 #include "router/waiting.h"
+#include "supervisor/busy.h"
 #include "supervisor/pools.h"
 #include "supervisor/replay.h"
-#include "supervisor/workers.h"
 
 /* A new process that exits at once takes no place: for so long the older ones continue beside
  * it. */
@@ -76,14 +76,14 @@ static bool is_free(struct worker *worker)
         worker->state == WORKER_RUNNING)
         return false;
     if (pool->fate == POOL_REMOVED)
-        return !workers_busy(peer);
+        return !busy_with_anything(peer);
     if (!list_empty(&peer->sessions) || !list_empty(&peer->tasks) ||
         (pool->fate == POOL_REPLACED && pool->is_held))
         return false;
     if (!list_empty(&peer->bindings) &&
         (worker->renewal == RENEWAL_LEAVES || (!peer->pool->stateless && !replay_can_move(worker))))
         return false;
-    return !workers_busy(peer);
+    return !busy_with_anything(peer);
 }
 
 /* --- workers whose places others take --- */

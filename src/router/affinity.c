@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "router/waiting.h"
 
 struct peer *affinity_worker(const struct peer *client, const struct group *pool)
 {
@@ -77,27 +76,13 @@ static void remove_binding(struct binding *binding)
     free(binding);
 }
 
-/* The client may go on without this worker: its requests are still in flight. */
-static void give_up_subscriptions(struct router *router, const struct binding *binding)
-{
-    struct list_node *node, *following;
-
-    list_each(&binding->client->asked, node, following) {
-        struct request *request = list_entry(node, struct request, in_asker);
-
-        if (request->answerer == binding->worker)
-            waiting_subscribed(router, request, SUBSCRIPTION_UNCERTAIN);
-    }
-}
-
-static void leave(struct router *router, struct binding *binding)
+static void leave(struct binding *binding)
 {
     struct peer *worker = binding->worker;
 
     /* A process that is yet to come has not heard of the client. */
     if (peer_serves(worker))
         worker->client_left = true;
-    give_up_subscriptions(router, binding);
     remove_binding(binding);
     if (worker->handshake == NULL)
         return;
@@ -106,20 +91,20 @@ static void leave(struct router *router, struct binding *binding)
         handshake_forget(worker);
 }
 
-void affinity_remove(struct router *router, struct peer *client, const struct peer *worker)
+void affinity_remove(struct peer *client, const struct peer *worker)
 {
     struct binding *binding = affinity_binding(client, worker);
 
     if (binding != NULL)
-        leave(router, binding);
+        leave(binding);
 }
 
-void affinity_clear_client(struct router *router, struct peer *client)
+void affinity_clear_client(struct peer *client)
 {
     struct list_node *node, *following;
 
     list_each(&client->bindings, node, following)
-        leave(router, list_entry(node, struct binding, in_client));
+        leave(list_entry(node, struct binding, in_client));
 }
 
 void affinity_clear_worker(struct peer *worker)

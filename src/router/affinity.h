@@ -7,8 +7,6 @@
 #include "router/peer.h"
 #include "router/subscriptions.h"
 
-struct router;
-
 struct binding {
     struct peer *client, *worker;
     struct list_node in_client, in_worker; /* client->bindings, worker->bindings */
@@ -45,13 +43,12 @@ size_t affinity_count(const struct peer *worker);
 /* Binds a client to a worker of a pool in which it has none. STDIO_BUS_ERR if out of memory. */
 int affinity_add(struct peer *client, struct peer *worker);
 
-/* Ends the client's binding to this worker. Clients that wait for the answer to a subscription of
- * its are released. With the last client of a process goes its handshake, unless the process lives
- * on, or is to be ready for the next client. */
-void affinity_remove(struct router *router, struct peer *client, const struct peer *worker);
+/* Ends the client's binding to this worker. With the last client of a process goes its handshake,
+ * unless the process lives on, or is to be ready for the next client. */
+void affinity_remove(struct peer *client, const struct peer *worker);
 
 /* Ends all bindings of a client or a worker. */
-void affinity_clear_client(struct router *router, struct peer *client);
+void affinity_clear_client(struct peer *client);
 void affinity_clear_worker(struct peer *worker);
 
 #endif

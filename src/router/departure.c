@@ -81,7 +81,7 @@ void departure_client(struct router *router, struct peer *client,
         task_remove(&router->tasks, list_entry(node, struct task, in_owner));
     abandon_asked(router, client);
     fail_answering(router, client, unanswered, user_data);
-    affinity_clear_client(router, client);
+    affinity_clear_client(client);
     waiting_release_turns(router, &client->waiting);
     waiting_set_full(router, client, false);
     if (!client->admitted)

@@ -47,7 +47,8 @@ bool one_handshake_moves(struct decision *decision, struct peer *worker)
     if (version == NULL || version->state != VERSION_REFUSED)
         return false;
     decision->from->alone = true;
-    affinity_remove(decision->router, decision->from, worker);
+    waiting_give_up_subscriptions(decision->router, decision->from, worker);
+    affinity_remove(decision->from, worker);
     return true;
 }
 

@@ -263,6 +263,19 @@ void waiting_subscribed(struct router *router, struct request *request,
         handshake_note_errand(request->answerer->handshake);
 }
 
+void waiting_give_up_subscriptions(struct router *router, struct peer *client,
+                                   const struct peer *worker)
+{
+    struct list_node *node, *following;
+
+    list_each(&client->asked, node, following) {
+        struct request *request = list_entry(node, struct request, in_asker);
+
+        if (worker == NULL || request->answerer == worker)
+            waiting_subscribed(router, request, SUBSCRIPTION_UNCERTAIN);
+    }
+}
+
 void waiting_abandon(struct router *router, struct request *request, enum request_outcome outcome)
 {
     struct pending *pending = request->table;

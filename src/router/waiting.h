@@ -74,6 +74,12 @@ void waiting_late_answer(struct router *router, struct request *request);
 void waiting_subscribed(struct router *router, struct request *request,
                         enum subscription_answer answer);
 
+/* The client leaves the worker, or all of them (NULL), and its requests are still in flight:
+ * clients that wait for the answers to its subscriptions are released. To be called before its
+ * bindings end, with which the subscriptions go. */
+void waiting_give_up_subscriptions(struct router *router, struct peer *client,
+                                   const struct peer *worker);
+
 /* The answer of an active request is wanted no more. Its id is free after the late answer, or after
  * abandoned_id_sec; if too many requests are abandoned, that of the oldest is free at once. */
 void waiting_abandon(struct router *router, struct request *request, enum request_outcome outcome);

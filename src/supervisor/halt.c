@@ -4,6 +4,7 @@
 
 #include "process/pool.h"
 #include "router/waiting.h"
+#include "supervisor/busy.h"
 #include "supervisor/replay.h"
 #include "supervisor/workers.h"
 
@@ -21,7 +22,7 @@ static int64_t now_ms(const struct worker *worker)
 
 static bool is_busy(const struct worker *worker)
 {
-    return workers_busy(&worker->stream.endpoint.peer) ||
+    return busy_with_anything(&worker->stream.endpoint.peer) ||
            worker->stream.connection.output.bytes > 0;
 }
 

@@ -10,6 +10,7 @@
 #include "bus/service.h"
 #include "router/departure.h"
 #include "router/waiting.h"
+#include "supervisor/busy.h"
 #include "supervisor/crashes.h"
 #include "supervisor/halt.h"
 #include "supervisor/probe.h"
@@ -180,8 +181,8 @@ static bool is_unused(struct worker *worker)
     int64_t age_ms = stdio_bus_event_loop_now_ms(worker->transport->loop) -
                      worker->stream.endpoint.since_ms;
 
-    return list_empty(&peer->sessions) && list_empty(&peer->bindings) && !workers_busy(peer) &&
-           age_ms >= PASSAGE_IDLE_MS;
+    return list_empty(&peer->sessions) && list_empty(&peer->bindings) &&
+           !busy_with_anything(peer) && age_ms >= PASSAGE_IDLE_MS;
 }
 
 static void tidy_passage(struct stdio_bus *bus, struct worker *worker)

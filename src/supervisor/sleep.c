@@ -6,8 +6,8 @@
 #include "process/pool.h"
 #include "router/eras.h"
 #include "router/waiting.h"
+#include "supervisor/busy.h"
 #include "supervisor/replay.h"
-#include "supervisor/workers.h"
 
 #define LOOKS 4 /* in idle_stop_sec */
 
@@ -40,9 +40,9 @@ static bool is_needed(const struct worker *worker)
     const struct peer *peer = &worker->stream.endpoint.peer;
 
     if (bus_of(worker)->phase != BUS_PHASE_SERVING || worker->state != WORKER_RUNNING ||
-        peer->availability != PEER_READY || workers_busy(peer) || connection->output.bytes > 0 ||
-        connection->input_state == INPUT_PAUSED || !list_empty(&peer->sessions) ||
-        !list_empty(&peer->tasks))
+        peer->availability != PEER_READY || busy_with_anything(peer) ||
+        connection->output.bytes > 0 || connection->input_state == INPUT_PAUSED ||
+        !list_empty(&peer->sessions) || !list_empty(&peer->tasks))
         return true;
     if (peer->pool->mode.clients == CLIENTS_EXCLUSIVE && peer_is_fresh(peer))
         return true; /* it is spare */

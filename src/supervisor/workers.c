@@ -409,19 +409,6 @@ size_t workers_answering(const struct peer *peer)
     return count;
 }
 
-bool workers_busy(const struct peer *peer)
-{
-    const struct list_node *node;
-
-    if (!list_empty(&peer->asked) || peer_held(peer) || handshake_is_busy(peer->handshake))
-        return true;
-    for (node = peer->answering.head.next; node != &peer->answering.head; node = node->next) {
-        if (list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE)
-            return true;
-    }
-    return false;
-}
-
 struct worker *workers_next(const struct stdio_bus *bus, const struct worker *worker)
 {
     const struct list_node *pool = &bus->pools.head, *node = NULL;

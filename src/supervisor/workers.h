@@ -43,10 +43,6 @@ const char *workers_state(const struct worker *worker);
 /* Requests that the peer has to answer. */
 size_t workers_answering(const struct peer *peer);
 
-/* Whether it has something to answer, has asked something, or is held: its process would take that
- * with it. */
-bool workers_busy(const struct peer *peer);
-
 /* The worker after this one, over all pools; after NULL the first. NULL: there are no more. */
 struct worker *workers_next(const struct stdio_bus *bus, const struct worker *worker);
 

@@ -46,7 +46,7 @@ TEST(origin_below_its_share_has_a_claim)
     ck_assert_ptr_eq(shares_holding_most(&router, &pools[0], 0), &one);
     /* A worker is taken from that origin: nobody else has to give one up, and none of its other
      * clients gets it. */
-    affinity_clear_client(&router, &clients[3]);
+    affinity_clear_client(&clients[3]);
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0], 0));
     expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
     departure_worker(&router, &workers[3], note_unanswered, NULL);
@@ -118,7 +118,7 @@ TEST(claim_of_a_link_is_to_a_process)
     expect_action(give(link, MESSAGE), ACTION_HOLD);
     late = add_client_of(&one);
     expect_unchanged(late, MESSAGE, &workers[2]);
-    affinity_clear_client(&router, &clients[0]);
+    affinity_clear_client(&clients[0]);
     departure_worker(&router, &workers[0], note_unanswered, NULL);
     waiting_worker_available(&router, &workers[0], PEER_READY);
     settle();
@@ -138,7 +138,7 @@ TEST(claim_of_a_link_leaves_the_link_to_others)
     expect_action(give(link, MESSAGE), ACTION_HOLD);
     add_workers(&pools[0], 1);
     workers[2].is_passage = true;
-    affinity_clear_client(&router, &clients[1]);
+    affinity_clear_client(&clients[1]);
     departure_worker(&router, &workers[1], note_unanswered, NULL);
     waiting_worker_available(&router, &workers[1], PEER_READY);
     settle();
@@ -157,7 +157,7 @@ TEST(ending_link_is_no_process)
     workers[1].is_passage = true;
     take_workers(&other, 1);
     shares_ending(&workers[1], &other);
-    affinity_clear_client(&router, &clients[1]);
+    affinity_clear_client(&clients[1]);
     waiting_worker_available(&router, &workers[1], PEER_ABSENT);
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 1);
@@ -189,7 +189,7 @@ TEST(claim_ends_with_the_wait)
 static void begin_end(struct peer *client, struct peer *worker)
 {
     shares_ending(worker, client->origin);
-    affinity_clear_client(&router, client);
+    affinity_clear_client(client);
     waiting_worker_available(&router, worker, PEER_ABSENT);
     settle();
 }

@@ -56,7 +56,7 @@ static inline void tear_down(void)
 {
     for (int i = 0; i < client_count; i++) {
         waiting_leave(&router, &clients[i]);
-        affinity_clear_client(&router, &clients[i]);
+        affinity_clear_client(&clients[i]);
     }
     for (int i = 0; i < worker_count; i++)
         handshake_forget(&workers[i]);
