@@ -58,8 +58,10 @@ static void fill_fresh(struct fresh *fresh)
 {
     struct group pool = {.fresh = fresh};
     struct router router = {.now_ms = 1};
+    struct peer worker = {.pool = &pool};
     struct message message;
-    struct decision decision = {.pool = &pool, .router = &router, .message = &message};
+    struct decision decision = {
+        .from = &worker, .pool = &pool, .router = &router, .message = &message};
 
     fresh_init(fresh);
     read_message(&message, FRESH);
