@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bus/reports.h"
 #include "config/config.h"
 #include "reload/pool_holders.h"
 #include "reload/renewals.h"
@@ -226,6 +227,42 @@ static void take_pool(struct renewals *renewals, struct pool *pool,
         shrink(renewals, pool, count_staying(pool));
 }
 
+/* --- a pool that a user has drained --- */
+
+/* Each worker that would stay. */
+static bool is_drained(const struct pool *pool)
+{
+    struct list_node *node, *following;
+    bool any = false;
+
+    list_each(&pool->workers, node, following) {
+        const struct worker *worker = list_entry(node, struct worker, link);
+
+        if (is_leaving(worker) || is_added(worker))
+            continue;
+        if (!worker->stream.endpoint.peer.drained)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static void drain_added(struct stdio_bus *bus, struct pool *pool)
+{
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+        struct endpoint *endpoint = &worker->stream.endpoint;
+
+        if (!is_added(worker))
+            continue;
+        log_info(bus->log, endpoint->context, "drained, as the other workers of its pool");
+        waiting_set_drained(&bus->router, &endpoint->peer, true);
+        reports_send(bus, "drained", endpoint->context, worker->pool_id, NULL);
+    }
+}
+
 /* --- all of them --- */
 
 /* The pool that is first has the messages for which none is named. */
@@ -268,6 +305,7 @@ static void settle(struct renewals *renewals, struct pool *pool, struct setup *s
     struct stdio_bus *bus = renewals->bus;
     const struct pool_config *config = config_named(&setup->config, pool->group.id);
     struct pool *by = pool_with(bus, pool->config->id, POOL_NEW);
+    bool drained = is_drained(pool);
 
     if (by != NULL)
         replace(renewals, pool, by);
@@ -278,6 +316,8 @@ static void settle(struct renewals *renewals, struct pool *pool, struct setup *s
                  pool->config->id);
     else
         depart(renewals, pool, POOL_REMOVED);
+    if (drained)
+        drain_added(bus, by != NULL ? by : pool);
 }
 
 void reload_pools_commit(struct renewals *renewals, struct setup *setup)

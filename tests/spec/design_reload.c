@@ -11,6 +11,8 @@
 #define STICKY(args)                                                                               \
     "{'id':'m','command':'@WORKER@','args':[" args                                                 \
     "],'instances':1,'protocol':'mcp','clients':'sticky'}"
+#define STICKY_A(args)                                                                             \
+    "{'id':'a','command':'@WORKER@','args':[" args "],'instances':2,'clients':'sticky'}"
 #define INITIALIZE(version)                                                                        \
     "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'" version          \
     "','result':{'protocolVersion':'" version "'}}}"
@@ -302,6 +304,29 @@ TEST(design_reload_lowers_a_time_limit)
     client_error(client, "3", -32001, "request timed out");
     client_send(client, "{'pool':'l','method':'release'}");
     client_result(client, "2");
+    daemon_stop(daemon);
+}
+
+/* All workers of the pool are drained: so are those that run another program, those that are more,
+ * and those of the pool that replaces it. */
+TEST_ROWS(design_reload_leaves_a_drained_pool_drained, 3)
+{
+    static const char *const after[] = {A("'--name','new'"), POOL("a", 3, "'--name','old'"),
+                                        STICKY_A("'--name','new'")};
+    struct daemon *daemon = CONTROL_DAEMON(.pools = A("'--name','old'"));
+    struct client *control = control_connect(daemon), *client = client_connect(daemon);
+
+    expect_worker(client, "1", "", "old");
+    control_ask(control, "drain", "{'pool':'a'}");
+    reload(daemon, after[row], NULL);
+    control_wait(control, "workers", "total", row == 1 ? "3" : "2"); /* the older ones have left */
+    for (int i = 0; i < (row == 1 ? 3 : 2); i++)
+        control_wait(control, "workers", test_format("workers.%d.state", i), "'running'");
+    client_send(client, "{'id':2,'method':'echo'}");
+    control_wait(control, "clients", "clients.0.held_for",
+                 row == 2 ? "'a worker that is free'" : "'a worker'");
+    control_ask(control, "resume", "{'pool':'a'}");
+    expect_member(client_result(client, "2"), "worker", row == 1 ? "'old'" : "'new'");
     daemon_stop(daemon);
 }
 
