@@ -323,10 +323,17 @@ void link_resume(struct nats_link *link)
     go_on(link);
 }
 
+/* ACCEPT is followed by the bytes for which the link was opened. If it was lost, the asking end may
+ * be linked to another node by now, or gone: then it answers CLOSE to RESUME. */
+static bool awaits_first(const struct nats_link *link)
+{
+    return link->remote == NULL && link->stream.received == 0 && !link->stream.has_ended;
+}
+
 /* Messages may be lost without an end of the connection: between the servers of a cluster. */
 static void look_after(struct nats_link *link)
 {
-    bool waits = link_stream_is_unacked(&link->stream);
+    bool waits = link_stream_is_unacked(&link->stream) || awaits_first(link);
 
     if (waits && link->stream.acked == link->acked_before) {
         link_resume(link);

@@ -57,8 +57,8 @@ static inline struct letter broker_letter(struct broker *broker)
     return letter;
 }
 
-/* The next line begins like this; beside signs of life, claims, which are repeated, and what says
- * that bytes have come. */
+/* The next line begins like this; beside signs of life, claims, which are repeated, what says
+ * that bytes have come, and questions for those that have not. */
 static inline void broker_expect_line(struct broker *broker, const char *text)
 {
     struct span line = client_line(broker->link);
@@ -66,7 +66,8 @@ static inline void broker_expect_line(struct broker *broker, const char *text)
     while (line.len > 4 && memcmp(line.data, "PUB ", 4) == 0) {
         enum link_kind kind = letter_of_line(broker->link, line).message.kind;
 
-        ck_assert(kind == LINK_LIFE || kind == LINK_CLAIM || kind == LINK_ACK);
+        ck_assert(kind == LINK_LIFE || kind == LINK_CLAIM || kind == LINK_ACK ||
+                  kind == LINK_RESUME);
         line = client_line(broker->link);
     }
     ck_assert_msg(line.len >= strlen(text) && memcmp(line.data, text, strlen(text)) == 0,
@@ -80,7 +81,8 @@ static inline struct letter broker_expect_letter(struct broker *broker, enum lin
     struct slice text;
 
     while (letter.message.kind != kind && /* once more; when it has waited long */
-           (letter.message.kind == LINK_CLAIM || letter.message.kind == LINK_ACK))
+           (letter.message.kind == LINK_CLAIM || letter.message.kind == LINK_ACK ||
+            letter.message.kind == LINK_RESUME))
         letter = broker_letter(broker);
     text = letter.message.payload;
 

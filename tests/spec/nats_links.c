@@ -115,6 +115,27 @@ TEST(nats_link_is_declined_without_a_free_worker)
     broker_expect_letter(&broker, LINK_ACCEPT, "back.7", NULL);
 }
 
+/* ACCEPT was lost, and the other node has the link at a third one now: the serving node asks, and
+ * the worker that was kept for it is free again. */
+TEST(nats_link_that_nobody_uses_ends)
+{
+    struct broker broker = {.port = 0};
+    struct daemon *daemon;
+    struct letter letter;
+    const char *there;
+
+    daemon = serve_pool(&broker, ",'clients':'exclusive','instances':1");
+    there = open_link(&broker);
+    decline_another(&broker);
+    letter = broker_expect_letter(&broker, LINK_RESUME, HERE, NULL);
+    ck_assert_uint_eq(letter.message.mark, mark_of(there) + link_mark(OTHER, 7));
+    ck_assert_uint_eq(letter.message.received, 0);
+    DELIVER(&broker, INBOX, there, "", .kind = LINK_CLOSE,
+            .payload = slice_of_text("the other end is gone"));
+    daemon_wait_log(daemon, "disconnected: ");
+    (void)open_numbered_link(&broker, 8);
+}
+
 /* The subject that answers to the question of the daemon have. */
 static const char *broker_question(struct broker *broker)
 {
