@@ -705,14 +705,18 @@ TEST_ROWS(lingering_with_nothing_to_say, 4)
 
 TEST(sent_while_lingering_is_sent_still)
 {
+    static const struct splice_edit longer = {5, 1, {"33", 2}};
     struct owner owner;
 
     open_socket(&owner);
     send_text(&owner, "{\"a\":1}\n");
     connection_linger(&owner.stream.connection);
     send_text(&owner, "{\"b\":2}\n");
+    ck_assert_int_eq(connection_send_edited(&owner.stream.connection, NULL,
+                                            slice_of_text("{\"c\":3}\n"), &longer, 1),
+                     STDIO_BUS_OK);
     run_until(&owner, owner.other.eof);
-    ck_assert_uint_eq(owner.other.received.len, 16);
+    ck_assert_uint_eq(owner.other.received.len, 25);
     send_text(&owner, "{\"too\":\"late\"}\n"); /* as if lost on the way */
     ck_assert_uint_eq(owner.stream.connection.output.bytes, 0);
     other_close(&owner.other);
