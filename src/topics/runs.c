@@ -39,7 +39,9 @@ static void expired(void *user_data)
 /* The round that this timer ends in calls rmp_runs_save. */
 static void retried(void *user_data)
 {
-    (void)user_data;
+    struct rmp_runs *runs = user_data;
+
+    list_move_all(&runs->unsaved, &runs->failed);
 }
 
 /* --- from its begin to its end --- */
@@ -100,6 +102,7 @@ struct rmp_runs *rmp_runs_create(struct stdio_bus *bus, struct rmp_control *cont
     runs->bus = bus;
     runs->control = control;
     list_init(&runs->unsaved);
+    list_init(&runs->failed);
     timer_init(&runs->expiry, expired, runs);
     timer_init(&runs->retry, retried, runs);
     set_up_history(runs, bus->options.config);
@@ -213,23 +216,25 @@ void rmp_runs_replay(struct rmp_runs *runs, const struct rmp_replay *to)
 
 /* --- to the files --- */
 
+static void write_failed(struct rmp_runs *runs, struct rmp_run *run)
+{
+    runs->failures++;
+    list_append(&runs->failed, &run->in_unsaved);
+    if (!timer_started(&runs->retry))
+        stdio_bus_event_loop_start_timer(runs->bus->loop, &runs->retry, RETRY_MS);
+}
+
 void rmp_runs_save(struct rmp_runs *runs)
 {
-    struct list_node *node, *following;
+    struct list_node *node;
 
-    if (list_empty(&runs->unsaved) || timer_started(&runs->retry))
-        return;
-    list_each(&runs->unsaved, node, following) {
+    while ((node = list_take_first(&runs->unsaved)) != NULL) {
         struct rmp_run *run = list_entry(node, struct rmp_run, in_unsaved);
         struct slice accepted;
 
         (void)rmp_control_run(runs->control, run->id, &accepted);
-        if (!run_files_write(&runs->files, run, accepted)) {
-            runs->failures++;
-            stdio_bus_event_loop_start_timer(runs->bus->loop, &runs->retry, RETRY_MS);
-            return;
-        }
-        list_remove(node);
+        if (!run_files_write(&runs->files, run, accepted))
+            write_failed(runs, run);
     }
 }
 

@@ -17,8 +17,9 @@ struct rmp_runs {
     struct run_files files;
     struct list unsaved; /* struct rmp_run: the files lack something of them */
     struct timer expiry; /* a run is forgotten */
-    struct timer retry;  /* after a failed write; started: nothing is written before it */
-    uint64_t failures;   /* of writes */
+    struct list failed;  /* the same; their files are not written before `retry` */
+    struct timer retry;
+    uint64_t failures; /* of writes */
 };
 
 /* With the keys rmp.history_... of the configuration. `control` is used from then on, and lives as

@@ -456,6 +456,24 @@ TEST(rmp_10_file_that_has_gone_is_written_anew)
     daemon_wait_log(daemon, "history: 1 runs with 5 events");
 }
 
+/* It is written as soon as it can be, and keeps no other run from its file. */
+TEST(rmp_10_file_that_cannot_be_written_waits_alone)
+{
+    const char *directory = new_directory(), *path = path_of(directory);
+    const char *in_the_way = test_format("%s/" RMP_TRACE ".new", directory);
+    const char *other = "11111111-1111-1111-1111-111111111111";
+    struct daemon *daemon = start_at(directory);
+
+    ck_assert_int_eq(mkdir(in_the_way, 0700), 0);
+    submit(daemon, RMP_TRACE, "open: it");
+    daemon_wait_log(daemon, "WARN .*cannot create .*" RMP_TRACE);
+    submit(daemon, other, "open: it");
+    ck_assert_int_gt(size_of(test_format("%s/%s.rmp", directory, other)), 0);
+    ck_assert_int_lt(size_of(path), 0);
+    ck_assert_int_eq(rmdir(in_the_way), 0);
+    WAIT_UNTIL(size_of(path) > 0, "it is not written");
+}
+
 /* A file does not grow with what is forgotten. */
 TEST(rmp_10_file_is_bounded)
 {
