@@ -12,6 +12,7 @@
 
 #define NO_STREAM "Last-Event-ID names no stream that is kept\n"
 #define SESSION_ENDED "the session has ended"
+#define NOT_TAKEN "the connection was cut before a worker took the request"
 
 static const struct message_id no_id;
 
@@ -169,7 +170,8 @@ static void leave_hold(struct http_session *session)
 }
 
 /* The message of the exchange waits to be taken by the router, and will not be. A request is not in
- * flight any more, whether the router holds the session for it or for a message before it. */
+ * flight any more, whether the router holds the session for it or for a message before it. A client
+ * that can come back to its stream finds an error there. */
 static void forget_message(struct http_exchange *http, struct http_stream *stream)
 {
     struct http_session *session = http->session;
@@ -177,8 +179,9 @@ static void forget_message(struct http_exchange *http, struct http_stream *strea
     if (session->paused && session->holder == http)
         leave_hold(session);
     list_remove(&http->held);
+    http_hub_note(http->hub, &http->due); /* its connection continues */
     if (stream != NULL && !stream->over)
-        http_stream_free(stream);
+        http_stream_give_up(stream, NOT_TAKEN);
 }
 
 static void over(struct http_exchange *http)
@@ -367,6 +370,10 @@ void http_session_get(struct http_exchange *http, struct slice last_event)
 
     if (last_event.data != NULL)
         stream = http_stream_named(session, last_event, &number);
+    if (stream != NULL && http_stream_waits(stream)) { /* that connection was cut: it is paused */
+        http_answer_end(stream->http);
+        stream = http_stream_named(session, last_event, &number);
+    }
     if (stream == NULL) {
         /* Official clients take this for the end of the stream, and any other status for an error:
          * a stream whose request was cancelled has no answer that would say so. */

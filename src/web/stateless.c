@@ -68,7 +68,8 @@ static void stateless_silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
         http_answer_comment(http);
-    else if (http->reply != HTTP_REPLY_JSON && http_answer_begin_events(http, NULL) != STDIO_BUS_OK)
+    else if (http->state == HTTP_OWING && http->reply != HTTP_REPLY_JSON &&
+             http_answer_begin_events(http, NULL) != STDIO_BUS_OK)
         log_error(http->hub->bus->log, http->client->stream.endpoint.context,
                   "out of memory: a stream does not begin");
 }

@@ -414,7 +414,7 @@ struct http_stream *http_stream_named(const struct http_session *session, struct
         struct http_stream *stream = list_entry(node, struct http_stream, link);
 
         if (stream->number == stream_number)
-            return stream->begun && !http_stream_waits(stream) ? stream : NULL;
+            return stream->begun ? stream : NULL;
     }
     return NULL;
 }
