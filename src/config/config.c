@@ -152,6 +152,8 @@ static void check_document(struct diagnostics *diagnostics, const struct json_va
         report_no_pools(diagnostics, root);
     keys_check_object(diagnostics, root, &config_keys);
     check_max_message(diagnostics, root);
+    if (diagnostics->errors == 0)
+        listen_check_addresses(diagnostics, root);
     if (diagnostics->errors == 0 && document_member(root, "pools") != NULL)
         pools_advise(diagnostics, document_member(root, "pools"));
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "config/keys.h"
+#include "config/rmp_keys.h"
 #include "config/sources.h"
 #include "config/tokens.h"
 
@@ -361,6 +362,75 @@ void listen_check_metrics(struct diagnostics *diagnostics, const struct json_val
     if (diagnostics_check_string(diagnostics, address) &&
         !listen_address_read(&checked, LISTEN_HTTP, address->text.data, problem))
         diagnostics_value(diagnostics, address, "%s", problem);
+}
+
+/* --- one address, two keys --- */
+
+#define PLACES_MAX (LISTENS_MAX + 2)
+
+/* The values that name an address: of the listeners, of metrics and of the control socket. */
+static size_t find_places(const struct json_value *places[PLACES_MAX],
+                          const struct json_value *root)
+{
+    const struct json_value *listen = document_member(root, "listen"), *each = NULL;
+    const struct json_value *more[] = {document_member(root, "metrics"),
+                                       document_member(root, "control")};
+    enum listen_kind kind;
+    size_t count = 0;
+
+    if (listen != NULL)
+        each = listen->type == JSON_ARRAY ? listen->first : listen;
+    for (; each != NULL; each = each == listen ? NULL : each->next) {
+        places[count] = address_of(each, &kind);
+        count += places[count] != NULL;
+    }
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        if (more[i] != NULL)
+            places[count++] = more[i];
+    }
+    return count;
+}
+
+static bool read_place(struct listen_address *to, const struct json_value *value)
+{
+    char problem[LISTEN_PROBLEM_MAX], path[RMP_SOCKET_MAX], why[RMP_SOCKET_REASON_MAX];
+    enum listen_kind kind = LISTEN_HTTP;
+
+    if (strcmp(value->key.data, "control") == 0)
+        return rmp_socket_expand(path, value->text.data, "", why) == STDIO_BUS_OK &&
+               listen_address_of_path(to, path, problem);
+    if (strcmp(value->key.data, "metrics") != 0)
+        (void)address_of(value->parent, &kind);
+    return listen_address_read(to, kind, value->text.data, problem) && to->fd_name[0] == '\0' &&
+           (to->is_unix || to->port != 0);
+}
+
+static bool is_same_place(const struct json_value *one, const struct json_value *other)
+{
+    struct listen_address at, there;
+
+    if (!read_place(&at, one) || !read_place(&there, other))
+        return false;
+    there.kind = at.kind;
+    return listen_address_same(&at, &there);
+}
+
+void listen_check_addresses(struct diagnostics *diagnostics, const struct json_value *root)
+{
+    const struct json_value *places[PLACES_MAX];
+    size_t count = find_places(places, root), earlier;
+    char shown[256], path[DOCUMENT_PATH_MAX], at[DIAGNOSTICS_PLACE_MAX];
+
+    for (size_t i = 1; i < count; i++) {
+        for (earlier = 0; earlier < i && !is_same_place(places[earlier], places[i]);)
+            earlier++;
+        if (earlier == i)
+            continue;
+        document_path(path, sizeof path, places[earlier]);
+        diagnostics_value(diagnostics, places[i], "\"%s\" is the address of %s already, at %s",
+                          log_escape(shown, sizeof shown, places[i]->text), path,
+                          diagnostics_place(at, diagnostics, places[earlier], places[i]));
+    }
 }
 
 /* --- reading --- */

@@ -64,6 +64,10 @@ void listen_check(struct diagnostics *diagnostics, const struct json_value *list
 void listen_check_metrics(struct diagnostics *diagnostics, const struct json_value *address);
 void listen_of_metrics(struct listen_config *config, const struct json_value *address);
 
+/* Checks the addresses of "listen", "metrics" and "control" of a document with valid values: no two
+ * are one. Hosts are compared by name; what the service manager passes on is not compared. */
+void listen_check_addresses(struct diagnostics *diagnostics, const struct json_value *root);
+
 /* Whether a valid object has an address of its own: it is a listener. */
 bool listen_has_address(const struct json_value *object);
 

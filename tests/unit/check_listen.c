@@ -126,6 +126,16 @@ TEST(keys_of_http)
     free_config();
 }
 
+/* The system picks the ports, and the service manager may pass on several sockets of a name. */
+TEST(listeners_that_only_look_the_same)
+{
+    expect_text(with_listen("[{'tcp':':0'},{'http':':0','open':true},{'fd':'a'},{'fd':'a'},"
+                            "{'unix':'a'},{'tcp':'[::1]:1'},{'tcp':'127.0.0.1:1'}]"),
+                "");
+    ck_assert_uint_eq(config.listen_count, 7);
+    free_config();
+}
+
 /* --- what is refused --- */
 
 #define ORIGIN                                                                                     \
@@ -188,6 +198,16 @@ static const struct {
     {"{'oauth':{'resource':'https://a','authorization_servers':['https://b'],'scopes':['']}}",
      "listen.oauth.scopes[0]: must be a scope: visible characters without quotes"},
     {"{'health':1}", "listen.health: must be true or false, not a number"},
+    {"[{'unix':'a'},{'unix':'a'}]",
+     "listen[1].unix: \"a\" is the address of listen[0].unix already, at 1:20"},
+    {"[{'unix':'a'},{'http':'unix:a'}]",
+     "listen[1].http: \"unix:a\" is the address of listen[0].unix already, at 1:20"},
+    {"[{'tcp':'[::1]:1'},{'tcp':':1'},{'http':':1'}]",
+     "listen[2].http: \":1\" is the address of listen[1].tcp already, at 1:37"},
+    {"{'unix':'/run/a'},'control':'/run/a'",
+     "control: \"/run/a\" is the address of listen.unix already, at 1:19"},
+    {"{'http':'127.0.0.1:1'},'metrics':'127.0.0.1:1'",
+     "metrics: \"127.0.0.1:1\" is the address of listen.http already, at 1:19"},
 };
 
 /* The place is that of the value; tests/unit/check_config.c tests places. */
