@@ -1,7 +1,6 @@
 #include "build_config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #ifdef HAVE_MALLOPT
 #include <malloc.h>
 #endif
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/datagram.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
 #include "bus/listeners.h"
@@ -43,29 +43,6 @@
 #include "web/service.h"
 
 #define LONG_BUFFER 131072 /* bytes; one that the C library gives back to the system at once */
-
-/* For an empty container: a directory cannot be read or written either. */
-static int open_in_place_of_null(void)
-{
-    return open("/", O_RDONLY);
-}
-
-/* If the parent has closed a descriptor of 0 to 2, the next file to be opened would get its number
- * and be used as stdin, stdout or stderr. */
-static int fill_standard_descriptors(void)
-{
-    int fd;
-
-    do {
-        fd = open("/dev/null", O_RDWR);
-        if (fd < 0)
-            fd = open_in_place_of_null();
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd < 0)
-        return -1;
-    close(fd);
-    return 0;
-}
 
 /* For errors before or without a log. */
 static int system_error(const char *what)
@@ -464,7 +441,7 @@ int main(int argc, char *argv[])
         signal(SIGUSR1, SIG_IGN);
         signal(SIGUSR2, SIG_IGN);
     }
-    if (!takes_over && fill_standard_descriptors() < 0)
+    if (!takes_over && !descriptor_fill_standard())
         return system_error("cannot open /dev/null or /");
     if (argc > 1 && strcmp(argv[1], "ctl") == 0)
         return WITH_CONTROL ? ctl_run(argc - 2, argv + 2, page_services)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/terminal.h"
 #include "cli/rmp_commands.h"
@@ -72,6 +73,8 @@ int main(int argc, char *argv[])
     int status = EXIT_DONE;
 
     signal(SIGPIPE, SIG_IGN);
+    if (!descriptor_fill_standard())
+        return print_reason(EXIT_OS_ERROR, "cannot open /dev/null or /");
     if (!rmp_options_parse(&options, argc, argv, reason, sizeof reason)) {
         terminal_line(stderr, "stdio_bus_rmp: %s; see stdio_bus_rmp --help", reason);
         return EXIT_USAGE_ERROR;

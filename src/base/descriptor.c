@@ -20,6 +20,18 @@
 #define CLOSE_RANGE_CLOEXEC 4U /* not every libc has a name for it */
 #endif
 
+/* An empty container has no /dev/null: a directory cannot be read or written either. */
+bool descriptor_fill_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd &&
+            open("/", O_RDONLY) != fd)
+            return false;
+    }
+    return true;
+}
+
 void descriptor_close(int fd)
 {
     int saved = errno;

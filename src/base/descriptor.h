@@ -7,6 +7,11 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+/* If the parent has closed a descriptor of 0 to 2, the next file to be opened would get its number
+ * and be used as stdin, stdout or stderr: opens something else there. Reading stdin is its end,
+ * writing stdout fails, and what is written to stderr is lost. False with errno set. */
+bool descriptor_fill_standard(void);
+
 /* A pipe: ends[0] is read, ends[1] written. Both are close-on-exec; `flags` is 0 or O_NONBLOCK.
  * STDIO_BUS_ERR with errno set; then both ends are -1. */
 int descriptor_open_pipe(int ends[2], int flags);

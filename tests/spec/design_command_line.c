@@ -1,6 +1,8 @@
 /* stdio_bus(1), a command after "--": a pool without a configuration. */
 #include "build_config.h"
 
+#include <sys/wait.h>
+
 #include "harness.h"
 #include "share.h"
 
@@ -125,4 +127,22 @@ TEST(design_check_config_json_has_the_pools)
     fputs("{\"pools\":[]}", file);
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_str_eq(share_run(words, 78), "");
+}
+
+/* What is written to a stdout that the parent has closed is not lost without a word. */
+TEST_ROWS(design_closed_stdout_is_an_error, 4)
+{
+    const struct {
+        const char *words;
+        int status;
+    } runs[] = {{"--version", 71}, {"--help", 71}, {"--schema", 71}, {"--connect", 74}};
+    const char *program = getenv("STDIO_BUS");
+    const char *command = test_format("echo '{\"id\":1,\"method\":\"echo\"}' | '%s' %s",
+                                      program != NULL ? program : "./stdio_bus", runs[row].words);
+    int status;
+    if (runs[row].status == 74)
+        command = test_format("%s '%s'", command, START(.instances = 1)->socket_path);
+    status = system(test_format("%s >&- 2>'%s/err'", command, test_dir()));
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), runs[row].status);
 }
