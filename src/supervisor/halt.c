@@ -35,14 +35,14 @@ static bool is_used(const struct worker *worker)
 
 static void end_process(struct worker *worker)
 {
-    enum worker_halt halt = worker->halt;
+    enum worker_halt kind = worker->halt;
 
     log_info(bus_of(worker)->log, worker->stream.endpoint.context, "%s, asked for by the user%s",
-             halt == HALT_RESTART ? "restart" : "stop",
+             kind == HALT_RESTART ? "restart" : "stop",
              is_busy(worker) ? "; what is in flight is not waited for any longer" : "");
     worker->halt = HALT_NONE;
-    worker->restart_asked = halt == HALT_RESTART && is_used(worker);
-    if (halt != HALT_END)
+    worker->restart_asked = kind == HALT_RESTART && is_used(worker);
+    if (kind != HALT_END)
         worker_handle(worker, WORKER_RETIRE);
 }
 
