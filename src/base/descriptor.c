@@ -21,12 +21,22 @@
 #endif
 
 /* An empty container has no /dev/null: a directory cannot be read or written either. */
+static int open_nothing(int flags)
+{
+    int fd = open("/dev/null", flags);
+
+    if (fd < 0)
+        fd = open("/", O_RDONLY);
+    return fd;
+}
+
 bool descriptor_fill_standard(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd &&
-            open("/", O_RDONLY) != fd)
+        int opened =
+            fcntl(fd, F_GETFD) < 0 ? open_nothing(fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) : fd;
+
+        if (opened != fd)
             return false;
     }
     return true;
