@@ -21,9 +21,9 @@
 #endif
 
 /* An empty container has no /dev/null: a directory cannot be read or written either. */
-static int open_nothing(int flags)
+static int open_nothing(bool for_writing)
 {
-    int fd = open("/dev/null", flags);
+    int fd = for_writing ? open("/dev/null", O_WRONLY) : open("/dev/null", O_RDONLY);
 
     if (fd < 0)
         fd = open("/", O_RDONLY);
@@ -33,11 +33,16 @@ static int open_nothing(int flags)
 bool descriptor_fill_standard(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        int opened =
-            fcntl(fd, F_GETFD) < 0 ? open_nothing(fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) : fd;
+        int opened;
 
-        if (opened != fd)
-            return false;
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        opened = open_nothing(fd == STDERR_FILENO);
+        if (opened == fd)
+            continue;
+        if (opened >= 0)
+            close(opened);
+        return false;
     }
     return true;
 }

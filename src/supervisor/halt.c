@@ -79,8 +79,10 @@ static void start_again(struct worker *worker, bool was_failing)
     if (worker->state == WORKER_FAILED) {
         worker_revive(worker);
     } else if (!timer_started(&worker->deadline)) {
-        if (was_failing && !list_empty(&peer->bindings))
-            waiting_call(&bus_of(worker)->router, peer);
+        if (!was_failing || list_empty(&peer->bindings))
+            return;
+        pool_of(worker)->group.failure.count = 0; /* without the delay that grows */
+        waiting_call(&bus_of(worker)->router, peer);
         return;
     }
     stdio_bus_event_loop_stop_timer(bus_of(worker)->loop, &worker->deadline);
@@ -122,8 +124,6 @@ size_t halt_processes(struct stdio_bus *bus, enum worker_halt kind)
         bool was_failing = pool_is_failing(halted);
 
         halted->halted = kind != HALT_RESTART;
-        if (kind == HALT_RESTART)
-            halted->group.failure.count = 0;
         list_each(&halted->workers, node, following)
             count += halt(list_entry(node, struct worker, link), kind, was_failing);
     }
