@@ -198,7 +198,8 @@ static bool answer_options(struct judging *judging)
 
 /* --- what services show: to browsers, at paths that are no pool's --- */
 
-/* Fields that proxies add: the peer is not the one that asks. */
+/* Fields that proxies add: the peer is not the one that asks. Some add none of them, but speak
+ * HTTP/1.0 to what is behind them, which no browser does. */
 static bool is_passed_on(const struct judging *judging)
 {
     static const char *const names[] = {"forwarded", "via", "x-forwarded-for", "x-forwarded-host",
@@ -206,6 +207,8 @@ static bool is_passed_on(const struct judging *judging)
     struct slice name, value;
     size_t at = 0;
 
+    if (judging->head->minor == 0)
+        return true;
     while (http_head_next(judging->head, judging->bytes, &at, &name, &value)) {
         for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
             if (http_word_is(name, names[i]))

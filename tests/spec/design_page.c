@@ -196,6 +196,7 @@ TEST(page_is_for_this_machine_alone)
         expect_status(ask(daemon, test_format("GET / HTTP/1.1\r\n" HTML "%s", refused[i])), 403);
         expect_status(ask(daemon, test_format("GET /page.json HTTP/1.1\r\n%s", refused[i])), 403);
     }
+    expect_status(ask(daemon, "GET / HTTP/1.0\r\n" HTML HOST), 403);
     expect_status(ask(daemon, DATA "Sec-Fetch-Site: cross-site\r\n"), 403);
     expect_status(ask(daemon, DATA "Sec-Fetch-Site: same-site\r\n"), 403);
     expect_status(ask(daemon, DATA "Sec-Fetch-Site: same-origin\r\n"), 200);
