@@ -8,9 +8,9 @@
 #include "bus/origins.h"
 #include "process/worker.h"
 #include "router/affinity.h"
-#include "router/waiting.h"
 #include "router/departure.h"
 #include "router/shares.h"
+#include "router/waiting.h"
 
 void depart_unanswered(void *user_data, const struct request *request)
 {

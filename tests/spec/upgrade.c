@@ -295,6 +295,7 @@ TEST(upgrade_answers_a_control_client_that_has_shut_down_its_sending_side)
     struct daemon *daemon = CONTROL_DAEMON(.pools = POOL("pool", 1, ""));
     struct client *control = control_connect(daemon);
 
+    client_ask(client_connect(daemon), "1", NULL, "echo", NULL); /* it has started */
     write_build(PACKAGE_VERSION, NEXT_VERSION);
     client_request(control, "1", NULL, "upgrade", NULL);
     client_half_close(control);
