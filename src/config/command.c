@@ -36,8 +36,8 @@ static int check_file(const char *path, const struct command_place *place,
     return access(at, X_OK) == 0 ? 0 : errno;
 }
 
-/* execvp continues after a file that it may not execute, and at the end reports EACCES, not
- * ENOENT. */
+/* The search at the start of a process (process/process.c) continues after a file that may not be
+ * executed, and at the end reports EACCES, not ENOENT. */
 static int check_in_path(const char *path, const char *name, const struct command_place *place,
                          char at[COMMAND_FILE_MAX])
 {
@@ -65,7 +65,7 @@ static int check_in_path(const char *path, const char *name, const struct comman
     }
 }
 
-/* The directories in which execvp looks. */
+/* The directories in which that search looks. */
 static const char *search_path(char *const *envp, char standard[STANDARD_MAX])
 {
     const char *path = environment_get(envp, "PATH");

@@ -95,8 +95,8 @@ static void execute_path(const char *path, char *const *argv)
     execv(path, argv);
     if (errno != ENOEXEC)
         return;
-    if (is_text(path) && strchr(path, '/') != NULL)
-        execvp(path, argv);
+    if (is_text(path))
+        execvp(path, argv); /* with a slash: it looks nowhere else */
     errno = ENOEXEC;
 }
 

@@ -37,7 +37,7 @@ TEST(design_share_says_why_a_server_does_not_start)
     expect_word(share_run(list_json, 0), "\"failure\":\"server exited with status 3");
 }
 
-/* A script whose interpreter is gone. The daemon stays, and so does what it says. */
+/* The interpreter of a script is gone. The daemon stays, so that each client gets the reason. */
 TEST(design_share_says_why_a_server_cannot_be_executed)
 {
     const char *script = test_format("%s/script", test_dir());
