@@ -373,6 +373,23 @@ bool pool_is_failing(struct pool *pool)
     return failure->count > 0;
 }
 
+/* Clients share processes of which one answers: those that are missing beside it have crashed like
+ * others, and no client will wait for them. */
+static bool is_served(const struct pool *pool)
+{
+    const struct list_node *node;
+
+    if (pool->group.mode.clients == CLIENTS_EXCLUSIVE || pool->group.mode.frugal)
+        return false;
+    for (node = pool->workers.head.next; node != &pool->workers.head; node = node->next) {
+        const struct worker *worker = list_entry(node, struct worker, link);
+
+        if (worker->state == WORKER_RUNNING && worker->stream.connection.frames_in > 0)
+            return true;
+    }
+    return false;
+}
+
 /* How long a client waits yet for the next process of a pool that is failing. */
 static int64_t delay_of_failure(const struct pool *pool, const struct worker *worker)
 {
@@ -467,7 +484,7 @@ void pool_supply(struct pool *pool)
         return;
     pool->halted = pool->halted && !is_awaited(pool);
     wake_called(pool);
-    failing = pool_is_failing(pool);
+    failing = pool_is_failing(pool) && !is_served(pool);
     missing = wanted = count_wanted(pool);
     keep_spares(pool, &wanted, false);
     if (failing && wanted > 0)

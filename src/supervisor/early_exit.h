@@ -1,5 +1,6 @@
 /* Processes that end before they have sent a message: a server that cannot start. Their clients are
- * told why, and their pool keeps no process ready before one has answered. */
+ * told why, and their pool keeps no process ready before one has answered. Where one that several
+ * clients share has, the others are restarted as after any crash. */
 #ifndef STDIO_BUS_SUPERVISOR_EARLY_EXIT_H
 #define STDIO_BUS_SUPERVISOR_EARLY_EXIT_H
 

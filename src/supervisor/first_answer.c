@@ -110,7 +110,8 @@ void first_answer_check(struct worker *worker, const struct message *answer)
         first_answer_check_failure(worker, answer);
         return;
     }
-    if (pool->seen_protocol || answer->bytes.len > LOOKED_AT_MAX || !has_key(answer->bytes) ||
+    if (pool->group.mode.protocol != PROTOCOL_UNKNOWN || pool->seen_protocol ||
+        answer->bytes.len > LOOKED_AT_MAX || !has_key(answer->bytes) ||
         document_read(&document, answer->bytes, &error) != STDIO_BUS_OK)
         return;
     protocol = protocol_of(document.root);

@@ -199,14 +199,22 @@ static void on_connection_failed(struct connection *connection, enum connection_
         },                                                                                         \
     }
 
-/* A message of a new process. Those after its first answer cost nothing more. */
+/* The messages after the first answer cost nothing more. What its pool lacks is started now. */
+static void on_first_answer(struct worker *worker)
+{
+    worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
+    if (pool_of(worker)->group.failure.count > 0)
+        bus_of(worker)->router.demand = true;
+}
+
+/* A message of a new process. */
 static void on_new_message(struct endpoint *from, const struct message *message)
 {
     struct worker *worker = list_entry(from, struct worker, stream.endpoint);
 
     if (message_is_response(message)) {
         first_answer_check(worker, message);
-        worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
+        on_first_answer(worker);
     }
     deliver_message(from, message);
 }
@@ -219,7 +227,7 @@ static void on_message_in_replay(struct endpoint *from, const struct message *me
         first_answer_check_refusal(worker, message);
         deliver_message(from, message);
     } else if (!replay_runs(worker)) {
-        worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
+        on_first_answer(worker);
     }
 }
 
@@ -231,7 +239,7 @@ static void on_message_in_probe(struct endpoint *from, const struct message *mes
         deliver_message(from, message);
         return;
     }
-    worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
+    on_first_answer(worker);
     probe_take_answer(worker, message);
 }
 

@@ -154,6 +154,31 @@ TEST(design_client_is_told_the_status_of_a_process_that_does_not_start)
     ck_assert_uint_eq(daemon_count_log(daemon, "giving up"), 0);
 }
 
+/* One of two processes exits before its first answer while the other one serves, or before any
+ * client is there: a crash as any, once the other one serves. */
+TEST_ROWS(design_shared_pool_is_complete_again_after_an_early_exit, 2)
+{
+    struct daemon *daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':2,"
+                                           "'protocol':'mcp','clients':'sticky'}");
+    struct client *client = client_connect(daemon);
+    pid_t workers[2], serves = 0;
+
+    if (row == 0) {
+        client_ask(client, "1", NULL, "initialize", "{'protocolVersion':'2025-11-25'}");
+        serves = (pid_t)client_pid(client, "2", NULL);
+    }
+    daemon_wait_workers(daemon, 2);
+    ck_assert_uint_eq(daemon_workers(daemon, workers, 2), 2);
+    kill(workers[0] == serves ? workers[1] : workers[0], SIGKILL);
+    daemon_wait_log(daemon, "before it has answered anything");
+    if (row == 1)
+        client_ask(client, "1", NULL, "initialize", "{'protocolVersion':'2025-11-25'}");
+    daemon_wait_workers(daemon, 2);
+    if (row == 0)
+        ck_assert_int_eq(client_pid(client, "3", NULL), serves);
+    daemon_stop(daemon);
+}
+
 /* Its stdin breaks first, then its stdout ends, and then comes the exit. */
 TEST(design_client_is_told_the_status_after_stdin_has_broken)
 {
