@@ -13,6 +13,7 @@
 #define CALM_CLIENTS 10
 #define SURVIVORS 3 /* connections kept from a storm to the calm phase, at most */
 #define SETTLE_SEC 40
+#define CALL_MS 1000 /* between clients that call a worker which does not come back */
 
 const char *phase_name(enum phase phase)
 {
@@ -183,11 +184,31 @@ static void thin_out(struct chaos *chaos, unsigned left)
     }
 }
 
+/* Where all processes of a shared pool have exited before they answered, the next one is started
+ * for a client alone. */
+static void call_worker(struct chaos *chaos)
+{
+    struct profile profile;
+
+    if (!handshake_wanted(chaos) || chaos_exclusive(chaos) || fleet_complete(chaos))
+        return;
+    each_client(client, chaos) {
+        if (client_is_open(client))
+            continue;
+        profile_calm(chaos, &profile);
+        profile.ending = ENDING_ORDERLY;
+        client_open(chaos, client, &profile);
+        if (client_is_open(client))
+            client_say(chaos, client);
+        return;
+    }
+}
+
 /* No more harm is done; all that has begun must end. */
 static void settle(struct chaos *chaos)
 {
     int64_t deadline = deadline_in(SETTLE_SEC);
-    int64_t next_look_ms = 0;
+    int64_t next_look_ms = 0, next_call_ms = now_ms() + CALL_MS;
     bool settled = false;
 
     enter(chaos, PHASE_SETTLE);
@@ -201,6 +222,10 @@ static void settle(struct chaos *chaos)
             continue;
         next_look_ms = chaos->now_ms + 50;
         settled = all_settled(chaos);
+        if (!settled && chaos->now_ms >= next_call_ms) {
+            next_call_ms = chaos->now_ms + CALL_MS;
+            call_worker(chaos);
+        }
     }
     if (!settled && alive(chaos))
         report_unsettled(chaos);
