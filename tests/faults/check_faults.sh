@@ -1,8 +1,8 @@
 #!/bin/sh
-# check_faults.sh [--all] [--pairs COUNT] [--seed NUMBER] [--only TEXT]: the fault sweep, see
-# sweep.c. Before it the lists are compared with the daemon: each function of the C library that it
-# imports is in faults.c or, if it cannot fail, in sure.txt; faults.c has no other functions; and
-# all listed calls exist.
+# check_faults.sh [--all] [--share N] [--pairs COUNT] [--seed NUMBER] [--only TEXT]: the fault
+# sweep, see sweep.c. Before it the lists are compared with the daemon: each function of the C
+# library that it imports is in faults.c or, if it cannot fail, in sure.txt; faults.c has no other
+# functions; and all listed calls exist.
 
 export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 if [ -n "$FAULTS_MISSING" ]; then

@@ -2,12 +2,13 @@
  * then many times, with one failing call each; then with two, the second one after the first in the
  * same round of the event loop.
  *
- *     sweep --sites FILE [--all] [--pairs COUNT] [--seed NUMBER] [--only TEXT]
+ *     sweep --sites FILE [--all] [--share N] [--pairs COUNT] [--seed NUMBER] [--only TEXT]
  *
  * FILE has a line "NAME OFFSET FUNCTION" for each call instruction of the program. Each must be
  * reached and fail with every error of its function, except those in unreached.txt. --all: not only
- * a few calls of each site; --pairs: that many pairs, which the seed chooses, or `all`; --only: the
- * cases whose names contain TEXT, which may be the whole name of a pair. */
+ * a few calls of each site; --share: of the cases with one fault only every Nth, which the seed
+ * chooses, and no site must be reached; --pairs: that many pairs, which the seed chooses, or `all`;
+ * --only: the cases whose names contain TEXT, which may be the whole name of a pair. */
 #include "build_config.h"
 
 #include <errno.h>
@@ -85,6 +86,7 @@ struct sweep {
     size_t first_pair; /* test of a pair; 0: none yet */
     unsigned pair_hits;
     uint64_t seed;
+    uint64_t share; /* one of so many cases with a single fault is run */
     unsigned runs, hits, failures;
     int64_t slowest_ms;
     size_t slowest;
@@ -432,10 +434,23 @@ static void run_tests(struct sweep *sweep, size_t first)
 
 /* ---- tests ---------------------------------------------------------------------------------- */
 
+static bool is_in_share(const struct sweep *sweep, const struct test *test)
+{
+    const struct fault *fault = &test->faults[0];
+    uint64_t rank = mixed(sweep->seed, (uint64_t)(test->scene - scenes));
+
+    if (test->fault_count != 1 || sweep->share == 1)
+        return true;
+    rank = mixed(mixed(mixed(rank, fault->key), fault->number), (uint64_t)fault->error);
+    return (rank >> 32) % sweep->share == 0;
+}
+
 static void add_test(struct sweep *sweep, const struct test *test)
 {
     struct text name = {0};
 
+    if (!is_in_share(sweep, test))
+        return;
     if (sweep->test_count == CASES_MAX)
         die("CASES_MAX");
     describe(sweep, test, &name);
@@ -665,7 +680,7 @@ static void read_options(struct sweep *sweep, int argc, char *argv[])
 {
     const char *jobs = getenv("FAULT_JOBS"), *pairs = NULL;
 
-    sweep->seed = 1;
+    sweep->seed = sweep->share = 1;
     sweep->job_count = jobs != NULL ? strtoul(jobs, NULL, 10) : 4;
     if (sweep->job_count < 1 || sweep->job_count > JOBS_MAX)
         sweep->job_count = JOBS_MAX;
@@ -678,9 +693,13 @@ static void read_options(struct sweep *sweep, int argc, char *argv[])
             sweep->only = argv[++i];
         else if (strcmp(argv[i], "--pairs") == 0 && i + 1 < argc)
             pairs = argv[++i];
+        else if (strcmp(argv[i], "--share") == 0 && i + 1 < argc)
+            sweep->share = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
             sweep->seed = strtoull(argv[++i], NULL, 10);
     }
+    if (sweep->share == 0)
+        sweep->share = 1;
     if (sweep->only != NULL || (pairs != NULL && strcmp(pairs, "all") == 0))
         sweep->pair_limit = PAIRS_MAX;
     else if (pairs != NULL)
@@ -707,7 +726,7 @@ static void run_all(struct sweep *sweep)
     for (int round = 0; round < REPEATS; round++)
         repeat_missed(sweep);
     run_pairs(sweep);
-    if (sweep->only == NULL)
+    if (sweep->only == NULL && sweep->share == 1)
         check_sites(sweep);
 }
 
