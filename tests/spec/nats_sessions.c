@@ -259,8 +259,7 @@ TEST_ROWS(nats_session_of_a_client_that_leaves, COUNT(left_pools))
             .limit = 2 * LINK_WINDOW, .payload = slice_of_text(answer));
     client_result(client, "1");
     /* No client may say this. */
-    client_send(client,
-                test_format("{'method':'stdio_bus/session_left','sessionId':'%s'}", session));
+    client_send(client, "{'method':'stdio_bus/session_left','sessionId':'%s'}", session);
     client_request(client, "2", is_nested ? NULL : session, "y",
                    is_nested ? "{'sessionId':'s'}" : NULL);
     letter = broker_expect_letter(&broker, LINK_DATA, HERE, NULL);
