@@ -373,8 +373,8 @@ bool pool_is_failing(struct pool *pool)
     return failure->count > 0;
 }
 
-/* Clients share processes of which one answers: those that are missing beside it have crashed like
- * others, and no client will wait for them. */
+/* Clients share processes of which one answers, and it is of this configuration: those that are
+ * missing beside it have crashed like others, and no client will wait for them. */
 static bool is_served(const struct pool *pool)
 {
     const struct list_node *node;
@@ -384,7 +384,8 @@ static bool is_served(const struct pool *pool)
     for (node = pool->workers.head.next; node != &pool->workers.head; node = node->next) {
         const struct worker *worker = list_entry(node, struct worker, link);
 
-        if (worker->state == WORKER_RUNNING && worker->stream.connection.frames_in > 0)
+        if (worker->state == WORKER_RUNNING && worker->renewal == RENEWAL_NONE &&
+            worker->stream.connection.frames_in > 0 && !worker->stream.endpoint.peer.is_passage)
             return true;
     }
     return false;
