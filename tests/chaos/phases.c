@@ -238,14 +238,16 @@ static void settle(struct chaos *chaos)
 static void kill_idle(struct chaos *chaos)
 {
     int64_t deadline = deadline_in(SETTLE_SEC);
+    bool settled;
 
     if (!handshake_wanted(chaos) || !alive(chaos))
         return;
     fleet_kill_bound(chaos);
-    do
+    do {
         chaos_step(chaos, 5);
-    while (!all_settled(chaos) && !deadline_over(deadline) && alive(chaos));
-    if (!all_settled(chaos) && alive(chaos))
+        settled = all_settled(chaos);
+    } while (!settled && !deadline_over(deadline) && alive(chaos));
+    if (!settled && alive(chaos))
         report_unsettled(chaos);
 }
 
