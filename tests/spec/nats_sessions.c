@@ -367,8 +367,10 @@ TEST(nats_session_has_a_silent_node)
     client_error(asking.client, "1", -32000, "does not answer: try again");
     broker_expect_line(&asking.broker, "UNSUB 15");
     client_request(asking.client, "2", "s", "echo", NULL);
-    client_abort(asking.broker.link); /* without NATS it begins here */
     client_error(asking.client, "2", -32000, "does not answer: try again");
+    client_abort(asking.broker.link); /* without NATS it begins here */
+    daemon_wait_log(asking.daemon, "\\[nats\\] 127.0.0.1:[0-9]*: ");
+    client_ask(asking.client, "3", "s", "echo", NULL);
 }
 
 TEST(nats_session_begins_without_nats)
