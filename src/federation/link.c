@@ -101,6 +101,7 @@ void link_drop(struct nats_link *link)
     stdio_bus_event_loop_defer(link->hub->bus->loop, &link->deferred, free, link);
 }
 
+/* Without kernel memory a link to a node is watched at the next tick; one that is cut has none. */
 static void watch(struct nats_link *link)
 {
     unsigned interest = 0;
@@ -113,9 +114,16 @@ static void watch(struct nats_link *link)
         interest |= STDIO_BUS_EVENT_WRITE;
     if (link->stream.ends)
         interest |= STDIO_BUS_EVENT_HANGUP;
-    if (interest != link->interest &&
-        stdio_bus_event_loop_modify(link->hub->bus->loop, link->fd, interest) == STDIO_BUS_OK)
+    if (interest == link->interest)
+        return;
+    if (stdio_bus_event_loop_modify(link->hub->bus->loop, link->fd, interest) == STDIO_BUS_OK) {
         link->interest = interest;
+        return;
+    }
+    log_warn(link->hub->bus->log, CONTEXT, "link %llu cannot be watched: %s",
+             (unsigned long long)link->number, strerror(errno));
+    if (link->state == LINK_CUT)
+        link_drop(link);
 }
 
 void link_cut(struct nats_link *link, const char *reason)
