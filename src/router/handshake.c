@@ -153,8 +153,7 @@ bool handshake_outlives_clients(const struct handshake *handshake)
 
 bool handshake_is_busy(const struct handshake *handshake)
 {
-    return handshake != NULL && (!list_empty(&handshake->waiting) || !list_empty(&handshake->own) ||
-                                 versions_open(&handshake->versions) != NULL);
+    return handshake != NULL && (!list_empty(&handshake->waiting) || !list_empty(&handshake->own));
 }
 
 static const char *const levels[] = {"debug", "info",     "notice", "warning",

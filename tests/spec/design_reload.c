@@ -253,6 +253,27 @@ TEST(design_reload_waits_for_a_handshake_in_flight)
     daemon_stop(daemon);
 }
 
+/* No client is left that waits for its answer. */
+TEST(design_reload_replaces_a_process_that_never_answers)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'m','command':'sh','args':['-c','read line; echo got it >&2; "
+                       "sleep 1000'],'instances':1,'protocol':'mcp','clients':'sticky',"
+                       "'stderr':'log'}");
+    struct client *client = client_connect(daemon);
+
+    client_send(client, INITIALIZE("2025-11-25"));
+    daemon_wait_log(daemon, "stderr: got it");
+    client_close(client);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    reload(daemon, STICKY("'--name','new'"), NULL);
+    client = client_connect(daemon);
+    client_send(client, INITIALIZE("2025-11-25"));
+    client_result(client, "0");
+    expect_worker(client, "1", "", "new");
+    daemon_stop(daemon);
+}
+
 /* Its clients share the pool in another way: it is another pool. The one before continues for the
  * clients that have a process of it. */
 TEST(design_reload_replaces_a_pool_whose_sharing_changes)
