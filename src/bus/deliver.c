@@ -432,7 +432,7 @@ static bool awaits_beginning(const struct endpoint *from, const struct decision 
 
     if (from->is_worker || pool == NULL)
         return false;
-    return from->peer.held_for == HELD_FOR_ANSWER ||
+    return (from->peer.held_for == HELD_FOR_ANSWER && decision->kind == REQUEST_INITIALIZES) ||
            (pool->mode.clients == CLIENTS_EXCLUSIVE && affinity_worker(&from->peer, pool) == NULL);
 }
 

@@ -267,6 +267,24 @@ TEST_ROWS(agents_subscription_is_waited_for, 2)
     client_result(c, "2");
 }
 
+/* One that leaves meanwhile is not looked at: what it sent before comes first. */
+TEST(agents_subscription_that_is_waited_for_loses_nothing)
+{
+    struct daemon *daemon = START(.pools = MCP(1, ""), .arguments = {"--log-level", "debug"});
+    struct client *a = greet(daemon), *b = greet(daemon), *c = greet(daemon);
+    client_ask(c, "1", NULL, "hold", NULL);
+    client_request(a, "'u'", NULL, "resources/subscribe", "{'uri':'u'}");
+    daemon_wait_log(daemon, "client=1.*forwarding a message .id u");
+    client_request(b, "1", NULL, "resources/subscribe", "{'uri':'u'}");
+    client_request(b, "2", NULL, "echo", NULL);
+    client_close(b);
+    greet(daemon); /* from memory: a later round */
+    ck_assert_uint_eq(daemon_count_log(daemon, "client=2.*disconnected"), 0);
+    client_request(c, "2", NULL, "release", NULL);
+    client_result(a, "'u'");
+    client_result(c, "2");
+}
+
 TEST(agents_subscriptions_have_a_limit)
 {
     struct client *client = greet(START(.pools = MCP(1, "")));
