@@ -41,8 +41,11 @@ TEST(design_share_says_why_a_server_does_not_start)
 TEST(design_share_says_why_a_server_cannot_be_executed)
 {
     const char *script = test_format("%s/script", test_dir());
-    FILE *file = fopen(script, "w");
+    FILE *file;
 
+    if (getenv("STDIO_BUS_WRAPPER") != NULL)
+        return; /* under valgrind exec does not fail, but valgrind does */
+    file = fopen(script, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs("#!/not/there\n", file), 0);
     ck_assert_int_eq(fchmod(fileno(file), 0700), 0);

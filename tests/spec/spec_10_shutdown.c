@@ -63,6 +63,8 @@ TEST_ROWS(spec_10_2_1_listener_is_closed_first, COUNT(socket_modes))
 TEST(spec_10_2_2_workers_get_sigterm)
 {
     struct daemon *daemon = START(.instances = 5, .args = "'--stay'");
+    struct client *client = client_connect(daemon);
+    client_ask(client, "1", NULL, "echo", NULL); /* all are executed */
     daemon_wait_workers(daemon, 5);
     int64_t start = now_ms();
     daemon_signal(daemon, SIGTERM);
