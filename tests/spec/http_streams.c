@@ -521,7 +521,8 @@ static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, c
 TEST(http_answer_that_is_forgotten_is_an_error)
 {
     struct daemon *daemon = START(MCP_POOL(""), DEBUGGING,
-                                  .limits = "'max_resume':0,'max_output_queue':65536");
+                                  .limits = "'max_resume':0,'max_output_queue':65536,"
+                                            "'backpressure_timeout_sec':600");
     struct http *a = http_connect(daemon), *b = http_connect(daemon);
     const char *session = http_session(a);
     kill((pid_t)fill_stream(daemon, a, b, session), SIGKILL);
@@ -536,7 +537,9 @@ TEST(http_answer_that_is_forgotten_is_an_error)
 /* The last words are for a client that reads late, too. */
 TEST(http_session_that_ends_answers_on_full_streams)
 {
-    struct daemon *daemon = START(MCP_POOL(""), DEBUGGING, .limits = "'max_output_queue':65536");
+    struct daemon *daemon = START(MCP_POOL(""), DEBUGGING,
+                                  .limits = "'max_output_queue':65536,"
+                                            "'backpressure_timeout_sec':600");
     struct http *a = http_connect(daemon), *b = http_connect(daemon);
     struct http *c = http_connect(daemon);
     const char *session = http_session(a);

@@ -315,12 +315,13 @@ static bool write_for(int64_t length_ms)
 {
     int64_t start = clock_now_ms(), last = start, longest = 0, now;
 
-    while ((now = clock_now_ms()) < start + length_ms) {
+    do {
+        write_number("build/a.js", (long)last);
+        run_ms(20, 1);
+        now = clock_now_ms();
         longest = now - last > longest ? now - last : longest;
         last = now;
-        write_number("build/a.js", (long)now);
-        run_ms(20, 1);
-    }
+    } while (now < start + length_ms);
     return longest < watch.silence_ms / 2;
 }
 
