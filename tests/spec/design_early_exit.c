@@ -206,18 +206,3 @@ TEST(design_stderr_of_a_worker_is_attributed_to_it)
     daemon_wait_log(daemon, "pool=one\\] stderr: hello");
     client_close(client);
 }
-
-/* A worker that floods its stderr still answers, and the log is bounded. */
-TEST(design_flood_of_stderr_is_bounded)
-{
-    struct daemon *daemon =
-        START(.pools = "{'id':'one','command':'sh','args':['-c','yes flood >&2 & exec @WORKER@'],"
-                       "'instances':1,'stderr':'log'}");
-    struct client *client = client_connect(daemon);
-    for (int i = 1; i <= 50; i++)
-        client_ask(client, test_format("%d", i), NULL, "echo", NULL);
-    daemon_wait_log(daemon, "more lines of its stderr within 10 seconds are left out");
-    client_ask(client, "'last'", NULL, "echo", NULL);
-    ck_assert_uint_le(daemon_count_log(daemon, "stderr: flood"), 300);
-    client_close(client);
-}
