@@ -108,7 +108,7 @@ static void watch(struct nats_link *link)
 
     if (link->fd < 0)
         return;
-    if (link->state != LINK_CUT && link_stream_room(&link->stream) > 0)
+    if (link->state != LINK_CUT && !link->starved && link_stream_room(&link->stream) > 0)
         interest |= STDIO_BUS_EVENT_READ;
     if (link_stream_pending(&link->stream).len > 0)
         interest |= STDIO_BUS_EVENT_WRITE;
@@ -210,6 +210,15 @@ static void lack_memory(struct nats_link *link)
                  (unsigned long long)link->number);
 }
 
+/* Nothing is read until the next tick: the bytes stay where they are, and would wake the daemon
+ * again at once. */
+static void starve(struct nats_link *link)
+{
+    lack_memory(link);
+    link->starved = true;
+    nodes_start_tick(link->hub);
+}
+
 /* Memory for much more than what comes would be mapped, touched and given back with each read. */
 static void plan_next_read(struct nats_link *link, size_t got)
 {
@@ -227,7 +236,7 @@ static void read_socket(struct nats_link *link)
 
     if (to == NULL) {
         if (len > 0)
-            lack_memory(link); /* the next round tries it again */
+            starve(link);
         return;
     }
     got = read(link->fd, to, len);
@@ -356,6 +365,10 @@ static void look_after(struct nats_link *link)
 
 void link_tick(struct nats_link *link)
 {
+    if (link->starved) {
+        link->starved = false;
+        watch(link);
+    }
     if (link->state == LINK_LINKED)
         look_after(link);
     else if (link->state == LINK_OPENING && now_ms(link) - link->since_ms < OPEN_MS)

@@ -44,6 +44,7 @@ struct nats_link {
     int fd;            /* -1: it is closed */
     unsigned read_len; /* of the next read, in bytes */
     unsigned interest; /* of the event loop */
+    bool starved;      /* there was no memory for what its socket has to read */
     bool is_shut;      /* the socket was told the end of the other direction */
     struct stdio_bus_event_deferred deferred;
 };
