@@ -374,12 +374,13 @@ bool pool_is_failing(struct pool *pool)
 }
 
 /* Clients share processes of which one answers, and it is of this configuration: those that are
- * missing beside it have crashed like others, and no client will wait for them. */
+ * missing beside it have crashed like others, and no client waits for them. */
 static bool is_served(const struct pool *pool)
 {
     const struct list_node *node;
 
-    if (pool->group.mode.clients == CLIENTS_EXCLUSIVE || pool->group.mode.frugal)
+    if (pool->group.mode.clients == CLIENTS_EXCLUSIVE || pool->group.mode.frugal ||
+        is_awaited(pool))
         return false;
     for (node = pool->workers.head.next; node != &pool->workers.head; node = node->next) {
         const struct worker *worker = list_entry(node, struct worker, link);
@@ -427,6 +428,24 @@ static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
             delay = early;
         start_after(worker, delay);
         --*wanted;
+    }
+}
+
+/* Clients have come that cannot share what serves, and the restart of what ended early beside it is
+ * as far away as after any crash: they wait no longer than for the next start of a failing pool. */
+static void hasten_restart(struct pool *pool)
+{
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+        int64_t early = delay_of_failure(pool, worker);
+
+        if (worker->state != WORKER_STOPPED || !timer_started(&worker->deadline) ||
+            worker->answered || early >= delay_of(worker))
+            continue;
+        worker_start_deadline(worker, early);
+        return;
     }
 }
 
@@ -493,6 +512,8 @@ void pool_supply(struct pool *pool)
     keep_spares(pool, &wanted, true);
     start_dormant(pool, &wanted, false);
     start_dormant(pool, &wanted, true);
+    if (failing && is_awaited(pool))
+        hasten_restart(pool);
     hurry(pool);
     if (pool->group.other_era != NULL)
         retire_deserted(pool, wanted);

@@ -146,17 +146,20 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
     return eras_economize(pool) ? eras_least_busy(pool) : found;
 }
 
-/* Every worker of the pool has its client. */
+/* Every worker of the pool has its client, or has failed. */
 static void wait_for_leave(struct decision *decision, struct group *pool)
 {
     struct peer *client = decision->from;
     int64_t now_ms = decision->router->now_ms;
 
     if (client->hold_expired) {
-        decision_refuse(
-            decision, JSONRPC_SERVER_ERROR,
-            "every worker serves another client: too few instances (busy_timeout_sec %u)",
-            pool->mode.busy_timeout_sec);
+        if (eras_claimed(pool)->failure.count > 0)
+            decision_refuse_exited(decision, eras_claimed(pool));
+        else
+            decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                            "every worker serves another client: too few instances "
+                            "(busy_timeout_sec %u)",
+                            pool->mode.busy_timeout_sec);
         return;
     }
     if (client->hold_until_ms == 0)

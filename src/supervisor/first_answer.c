@@ -99,7 +99,7 @@ void first_answer_check_failure(struct worker *worker, const struct message *ans
 void first_answer_check(struct worker *worker, const struct message *answer)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
-    struct pool *pool = list_entry(endpoint->peer.pool, struct pool, group);
+    struct pool *pool = pool_of(worker);
     struct stdio_bus *bus = endpoint->bus;
     struct document_error error;
     struct document document;

@@ -11,7 +11,7 @@
 /* Whether the workers of such a pool are looked at. */
 static inline bool first_answer_matters(const struct pool_mode *mode)
 {
-    return mode->is_front || pool_mode_shares_handshake(mode) ||
+    return mode->is_front || (mode->protocol == PROTOCOL_MCP && mode->clients == CLIENTS_STICKY) ||
            (mode->protocol == PROTOCOL_UNKNOWN && mode->clients == CLIENTS_SHARED);
 }
 
