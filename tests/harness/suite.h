@@ -114,7 +114,7 @@ bool harness_empty_dev(void);
  * set for one that was built without, unlike the tests. */
 bool harness_has_prctl(void);
 
-/* True when TEST_FEWER is set: a test in .ci/run repeats less than the same one in .ci/nightly. */
+/* True when TEST_FEWER is set, in .ci/run and where all is slow: a test repeats less. */
 bool harness_fewer(void);
 
 /* True when TEST_NO_RSS is set: memory is not to be measured. */

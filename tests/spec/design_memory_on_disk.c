@@ -105,6 +105,19 @@ static const char *memory_file(void)
     return found;
 }
 
+/* The file of a daemon that runs has the word, among other bytes. */
+static bool remembers(const char *word)
+{
+    const char *path = memory_file();
+    struct text text = {.data = NULL};
+    bool found;
+    if (path == NULL || !read_file(&text, path))
+        return false;
+    found = memmem(text.data, text.len, word, strlen(word)) != NULL;
+    text_free(&text);
+    return found;
+}
+
 static void end_daemon(struct sharer *sharer)
 {
     pid_t daemon = share_daemon();
@@ -182,7 +195,7 @@ TEST(design_memory_on_disk_is_renewed)
     client_expect(sharer->client, CHANGED);
     client_result(sharer->client, "1");
     expect_tool(sharer, "two");
-    usleep(1500000); /* the file is written */
+    WAIT_UNTIL(remembers("two"), "not remembered");
     end_daemon(sharer);
     sharer = JOIN(.idle_exit = "5");
     initialize(sharer);
@@ -375,7 +388,7 @@ TEST(design_memory_on_disk_of_the_stateless_era)
     client_send(sharer->client, list, "d");
     result = client_result(sharer->client, "\"d\"");
     ck_assert(span_is(json_text(json_get(result, "tools.0.name")), "two"));
-    usleep(1500000); /* the file is written */
+    WAIT_UNTIL(remembers("two"), "not remembered");
     end_daemon(sharer);
     sharer = JOIN(.idle_exit = "5");
     client_send(sharer->client, list, "e");
