@@ -14,8 +14,8 @@ function random(seed) {
 }
 
 export class CuttingProxy {
-    // A stream is cut after at most `most` bytes behind its first event.
-    static async start(t, target, most, seed = Date.now() & 0xffff) {
+    // A stream is cut after at most `most` bytes behind its first event. INTEROP_SEED says where.
+    static async start(t, target, most, seed = Number(process.env.INTEROP_SEED ?? 1)) {
         const proxy = new CuttingProxy();
         proxy.target = target;
         proxy.most = most;
