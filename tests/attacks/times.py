@@ -142,10 +142,14 @@ def timed(ask, guesses):
     return [statistics.median(times[guess]) * 1e6 for guess in guesses]
 
 
-def expect_alike(medians):
-    spread = (max(medians) - min(medians)) / min(medians)
-    need(spread < 0.5 * FACTOR, "medians in us: %r" % medians)
-    return "medians differ by %.0f %%" % (100 * spread)
+def expect_alike(ask, guesses):
+    """What differs is seen each time; what the machine does beside it, is not."""
+    for _ in range(5):
+        medians = timed(ask, guesses)
+        spread = (max(medians) - min(medians)) / min(medians)
+        if spread < 0.5 * FACTOR:
+            return "medians differ by %.0f %%" % (100 * spread)
+    need(False, "medians in us, those of the last of five tries: %r" % medians)
 
 
 def token_clock(world):
@@ -156,8 +160,8 @@ def token_clock(world):
                    % guess.encode())
         client.fill()
         client.close()
-    return expect_alike(timed(ask, ["x" * len(TOKEN), TOKEN[:14] + "x" * (len(TOKEN) - 14),
-                                    TOKEN[:-1] + "x"]))
+    return expect_alike(ask, ["x" * len(TOKEN), TOKEN[:14] + "x" * (len(TOKEN) - 14),
+                              TOKEN[:-1] + "x"])
 
 
 def pool_clock(world):
@@ -165,8 +169,8 @@ def pool_clock(world):
     victim = world.client()
     victim.send({"id": "guess", "method": "never", "pool": "mcp"})
     thief = world.other()
-    result = expect_alike(timed(lambda guess: thief.ask("echo", ident=guess, pool="mcp"),
-                                ["guess", "other"]))
+    result = expect_alike(lambda guess: thief.ask("echo", ident=guess, pool="mcp"),
+                          ["guess", "other"])
     victim.close()
     thief.close()
     return result
