@@ -1,24 +1,36 @@
 #!/bin/sh
 # run.sh: a server and clients of the official Go library around the daemon. Run by `make check-go`,
-# which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Fetches the modules of go.sum. Exits
-# with status 77 without Go, or where the modules cannot be had.
+# which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Fetches the modules of go.sum, or
+# with INTEROP_LATEST=yes the latest version of each. Exits with status 77 without Go, or where the
+# modules cannot be had.
 
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 GOTOOLCHAIN=local GOFLAGS=-mod=readonly
 export TMPDIR GOTOOLCHAIN GOFLAGS
-work=$BUILD_DIR/tests/interop/work/go
+work=$BUILD_DIR/tests/interop/work${INTEROP_LATEST:+-latest}/go
 if ! command -v go >/dev/null; then
     echo 'skipped: Go is not installed'
     exit 77
 fi
 mkdir -p "$work" && cp "$SOURCE_DIR"/tests/interop/go/*.go "$SOURCE_DIR"/tests/interop/go/go.* \
     "$work" && cd "$work" || exit 99
-# It fails with an older Go, too.
-if ! go mod download >download.log 2>&1 </dev/null; then
+
+# Either command fails with an older Go, too.
+fetch()
+{
+    if [ -n "$INTEROP_LATEST" ]; then
+        go get -u -t ./...
+    else
+        go mod download
+    fi
+}
+
+if ! fetch >download.log 2>&1 </dev/null; then
     tail -n 5 download.log
     echo 'skipped: the Go modules cannot be had'
     exit 77
 fi
+[ -z "$INTEROP_LATEST" ] || grep ' v[0-9]' go.mod
 go vet . && go build -o server . || exit 1
 GO_SERVER=$work/server go test -count=1 -v . >test.log 2>&1 </dev/null
 status=$?
