@@ -1,11 +1,12 @@
 #!/bin/sh
 # run.sh [HOST...]: programs with libstdio_bus inside: `glib`, in the main loop of GLib; `cxx`, in
-# C++17; `rust`; `node`, by the npm package koffi; `python`, in the loop of asyncio. Run by `make
-# check-embed`, which sets SOURCE_DIR, BUILD_DIR, TEST_WORKER, COMPILE and LINK_FLAGS. A host whose
-# language is not installed is left out; exits with status 77 when all are, or without the library.
+# C++17; `rust`; `node`, by the npm package koffi, with INTEROP_LATEST=yes by its latest version;
+# `python`, in the loop of asyncio. Run by `make check-embed`, which sets SOURCE_DIR, BUILD_DIR,
+# TEST_WORKER, COMPILE and LINK_FLAGS. A host whose language is not installed is left out; exits
+# with status 77 when all are, or without the library.
 
 here=$SOURCE_DIR/tests/interop/embed
-work=$BUILD_DIR/tests/interop/work/embed
+work=$BUILD_DIR/tests/interop/work${INTEROP_LATEST:+-latest}/embed
 archive=$BUILD_DIR/libstdio_bus.a
 REQUESTS=10000
 ROUND_TRIPS=100000
@@ -66,20 +67,30 @@ host_rust()
     run rust ./rust_host "$TEST_WORKER" $REQUESTS
 }
 
+# Installs koffi in the working directory, in the version of package-lock.json or the latest one.
+install_koffi()
+{
+    if [ -n "$INTEROP_LATEST" ]; then
+        npm install --ignore-scripts --no-audit --no-fund koffi@latest >npm.log 2>&1 </dev/null &&
+            npm ls --depth 0
+        return
+    fi
+    ! cmp -s "$here/package-lock.json" installed-lock.json || return 0
+    cp "$here/package-lock.json" . || exit 99
+    npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null || return
+    cp "$here/package-lock.json" installed-lock.json || exit 99
+}
+
 host_node()
 {
     [ -e "$BUILD_DIR/libstdio_bus.so" ] || return
     has node && has npm || return
     cp "$here/package.json" "$here/host.mjs" . || exit 99
-    if ! cmp -s "$here/package-lock.json" installed-lock.json; then
-        cp "$here/package-lock.json" . || exit 99
-        npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null || {
-            tail -n 5 npm.log
-            echo 'skipped: koffi cannot be had'
-            return
-        }
-        cp "$here/package-lock.json" installed-lock.json || exit 99
-    fi
+    install_koffi || {
+        tail -n 5 npm.log
+        echo 'skipped: koffi cannot be had'
+        return
+    }
     run node node host.mjs "$BUILD_DIR/libstdio_bus.so" "$TEST_WORKER" $REQUESTS
 }
 
