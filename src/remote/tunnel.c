@@ -202,8 +202,10 @@ static const char *exec_failure(const struct process *process, const char *name,
     struct pollfd ready = {.fd = process->fd_exec, .events = POLLIN};
     int error = 0, result;
 
-    while ((result = process_exec_result(process->fd_exec, &error)) == STDIO_BUS_EAGAIN)
+    do {
         poll(&ready, 1, TRY_MS);
+        result = process_exec_result(process->fd_exec, &error);
+    } while (result == STDIO_BUS_EAGAIN);
     return result == STDIO_BUS_OK ? NULL : cannot_run(to, name, error);
 }
 
