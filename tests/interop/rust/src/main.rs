@@ -13,7 +13,7 @@ use rmcp::{
     handler::server::wrapper::Parameters,
     model::{CallToolRequestParams, ProgressNotificationParam, ProtocolVersion, RequestMetaObject},
     schemars, serde,
-    service::NotificationContext,
+    service::{NotificationContext, RunningService},
     tool, tool_handler, tool_router,
     transport::{TokioChildProcess, stdio},
 };
@@ -87,6 +87,23 @@ fn expect(condition: bool, what: String) -> Result<(), Failure> {
     if condition { Ok(()) } else { Err(what.into()) }
 }
 
+fn discover() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    }
+}
+
+async fn connect(
+    command: &[String],
+    lifecycle: ClientLifecycleMode,
+) -> Result<RunningService<rmcp::RoleClient, Person>, Failure> {
+    let mut program = Command::new(&command[0]);
+    program.args(&command[1..]);
+    Ok(Person::default()
+        .serve_with_lifecycle(TokioChildProcess::new(program)?, lifecycle)
+        .await?)
+}
+
 /// Connects by a command, and returns the process of the server.
 async fn person(
     name: String,
@@ -94,11 +111,7 @@ async fn person(
     lifecycle: ClientLifecycleMode,
     version: ProtocolVersion,
 ) -> Result<String, Failure> {
-    let mut program = Command::new(&command[0]);
-    program.args(&command[1..]);
-    let client = Person::default()
-        .serve_with_lifecycle(TokioChildProcess::new(program)?, lifecycle)
-        .await?;
+    let client = connect(&command, lifecycle).await?;
     let got = client.peer_info().map(|info| info.protocol_version.clone());
     expect(
         got.as_ref() == Some(&version),
@@ -185,18 +198,21 @@ async fn check(daemon: &str, folder: &str) -> Result<(), Failure> {
             words(&[daemon, "--share", "--idle-exit", "1", "--", &own, "server"]),
         ),
     ];
+    // One client of each era stays, so that either era has one of the two processes. Without these,
+    // two clients of one era that come first get a process each.
+    let mut stay = Vec::new();
+    for lifecycle in [discover(), ClientLifecycleMode::Initialize] {
+        stay.push(connect(&ways[0].1, lifecycle).await?);
+    }
     let mut people = Vec::new();
     for (way, command) in ways {
-        let discover = ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        };
         for (mode, lifecycle, version) in [
             (
                 "initialize",
                 ClientLifecycleMode::Initialize,
                 ProtocolVersion::V_2025_11_25,
             ),
-            ("discover", discover, ProtocolVersion::V_2026_07_28),
+            ("discover", discover(), ProtocolVersion::V_2026_07_28),
         ] {
             let name = format!("{way} {mode}");
             let task = person(name.clone(), command.clone(), lifecycle, version);
@@ -230,6 +246,9 @@ async fn check(daemon: &str, folder: &str) -> Result<(), Failure> {
         }
     }
     println!("# pass {passed}\n# fail {failed}");
+    for client in stay {
+        client.cancel().await?;
+    }
     bus.kill()?;
     bus.wait()?;
     expect(failed == 0, format!("{failed} failed"))
