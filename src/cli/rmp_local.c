@@ -144,6 +144,8 @@ __attribute__((noreturn)) static void run(const struct rmp_local *local,
         _exit(fail(EXIT_OS_ERROR, "cannot prepare its process"));
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    /* Once the bus is over, the SIGTERM that follows the end of `life` would be its exit status. */
+    signal(SIGTERM, SIG_IGN);
     status = serve(local, config);
     (void)unlink(local->path); /* of a bus that could not start */
     (void)rmdir(local->directory);
