@@ -391,6 +391,7 @@ TEST(nats_connection_has_events)
     daemon = CONTROL_DAEMON(.config = CONFIG(""));
     broker_begin(&broker);
     control = control_connect(daemon);
+    control_wait(control, "status", "phase", "'serving'"); /* "started" is an event, too */
     control_ask(control, "events", NULL);
     client_abort(broker.link);
     event = client_line(control);
