@@ -12,6 +12,7 @@ import json
 import random
 import signal
 import sys
+import time
 
 INFO = {'server_id': 'bad', 'headers': True, 'max_payload': 1 << 20}
 NOBODY = b'NATS/1.0 503\r\n\r\n'
@@ -143,7 +144,7 @@ class Broker:
         for peer, sid in receivers:
             if self.dice.random() * 1000 < self.misdeeds:
                 act = self.dice.choice(self.acts)
-                print(f'{act.__name__} {message.subject.decode()}', flush=True)
+                print(time.strftime('%T'), act.__name__, message.subject.decode(), flush=True)
                 act(peer, sid, message)
             else:
                 peer.deliver(sid, message)

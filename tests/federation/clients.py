@@ -16,7 +16,7 @@ class Ledger:
         self.counts = {}
         self.violations = []
         self.acts = 0  # of the misfortune, and their ends
-        self.homes = {}  # by session: the process that has answered last, and the acts left to it
+        self.homes = {}  # by session: the process that answered last, the acts before it, its moves
         self.misdeeds = None  # the log of a server at fault
         self.is_calm = False  # all is well, and has been for a while
         self.owners = {}  # by process: the client that it has, where none is shared
@@ -26,7 +26,7 @@ class Ledger:
 
     def violation(self, text):
         self.violations.append(text)
-        print(f'VIOLATION: {text}', flush=True)
+        print(f'VIOLATION: {time.strftime("%T")} {text}', flush=True)
 
     def count_misdeeds(self):
         """Each is in the log before its message is sent."""
@@ -35,19 +35,24 @@ class Ledger:
             self.counts['misdeeds'] = self.counts.get('misdeeds', 0) + more
             self.acts += more
 
+    def note_asked(self, session):
+        """What goes wrong before the first answer can already put a session on two nodes."""
+        if session not in self.homes:
+            self.count_misdeeds()
+            self.homes[session] = None, self.acts, 0
+
     def note_session(self, session, pid):
         """Each act moves a session once at most: one on two nodes moves with each request."""
-        home, began, moves = self.homes.get(session, (None, 0, 0))
-        if home != pid:
+        if self.homes.get(session, (None,))[0] != pid:
             self.count_misdeeds()
-        if home is None:
-            home, began = pid, self.acts
-        if home != pid:
+        home, began, moves = self.homes.get(session, (None, self.acts, 0))
+        if home not in (None, pid):
             moves += 1
             if self.is_calm:
                 self.violation(f'session {session} has moved without a reason, to {pid}')
             if moves > self.acts - began + 1:
-                self.violation(f'session {session} has moved {moves} times, to {pid}')
+                self.violation(f'session {session} has moved {moves} times since {began} acts of '
+                               f'{self.acts}, from {home} to {pid}')
         self.homes[session] = pid, began, moves
 
     def note_process(self, client, pid):
@@ -268,6 +273,7 @@ class InSession(LineClient):
     def one_request(self):
         owner = self.number if self.fleet.options.askers > 1 else f'{self.name}-{self.lives}'
         session = f'{owner}-{self.dice.randint(1, 5)}'
+        self.ledger.note_asked(session)
         asked = self.ask('echo', {}, sessionId=session)
         asked[1].session = session
         return asked
@@ -349,6 +355,7 @@ class Agent(LineClient):
 
     def one_request(self):
         session = self.dice.choice(self.sessions)
+        self.ledger.note_asked(session)
         asked = self.ask('session/prompt', {'sessionId': session})
         asked[1].session = session
         return asked
