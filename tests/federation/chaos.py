@@ -14,6 +14,8 @@ With --bad N one server of bad_broker.py takes the place of both, and makes N mi
 messages; daemons are killed, stopped and upgraded beside that. A fourth daemon, d, has clients that
 use the sessions of those of a; with --askers 1 it is left out.
 
+TEST_TIMEOUT_FACTOR=N in the environment: N times 5 s.
+
 Needs root, ip, tc and nats-server; without one of them it says so and exits with 77.
 """
 import argparse
@@ -35,7 +37,8 @@ from web_clients import Rpc, Web, WebStateless
 
 NET = '10.77.0.'
 RUN = f'sb{os.getpid()}'  # two runs have nothing in common
-WHOLE_S = 5  # until clients are served again
+FACTOR = float(os.environ.get('TEST_TIMEOUT_FACTOR', '1'))
+WHOLE_S = 5 * FACTOR  # until clients are served again
 STOPPED_S = 10
 MISSED_S = 12  # after a new connection, until a node that is gone is missed
 MEMORY_MAX = 256 << 20  # of a daemon, sanitizers included
