@@ -16,7 +16,7 @@ class Ledger:
         self.counts = {}
         self.violations = []
         self.acts = 0  # of the misfortune, and their ends
-        self.homes = {}  # by session: the process that answered last, the acts before it, its moves
+        self.homes = {}  # by session: what answered last, the acts before it was asked, its moves
         self.misdeeds = None  # the log of a server at fault
         self.is_calm = False  # all is well, and has been for a while
         self.owners = {}  # by process: the client that it has, where none is shared
@@ -43,9 +43,10 @@ class Ledger:
 
     def note_session(self, session, pid):
         """Each act moves a session once at most: one on two nodes moves with each request."""
-        if self.homes.get(session, (None,))[0] != pid:
+        self.note_asked(session)
+        home, began, moves = self.homes[session]
+        if home != pid:
             self.count_misdeeds()
-        home, began, moves = self.homes.get(session, (None, self.acts, 0))
         if home not in (None, pid):
             moves += 1
             if self.is_calm:
