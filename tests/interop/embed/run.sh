@@ -2,8 +2,8 @@
 # run.sh [HOST...]: programs with libstdio_bus inside: `glib`, in the main loop of GLib; `cxx`, in
 # C++17; `rust`; `node`, by the npm package koffi, with INTEROP_LATEST=yes by its latest version;
 # `python`, in the loop of asyncio. Run by `make check-embed`, which sets SOURCE_DIR, BUILD_DIR,
-# TEST_WORKER, COMPILE and LINK_FLAGS. The script leaves out a host whose language is not installed.
-# Its exit status is 77 without any host, and without the library.
+# TEST_WORKER, COMPILE and LINK_FLAGS. A host is skipped if its language is not installed. The exit
+# status is 77 if all are, or if the library was not built.
 
 here=$SOURCE_DIR/tests/interop/embed
 work=$BUILD_DIR/tests/interop/work${INTEROP_LATEST:+-latest}/embed
