@@ -10,6 +10,9 @@
 
 #define DEBUGGING .arguments = {"--log-level", "debug"}
 
+/* Bytes: more than the system takes for a client that does not read. */
+#define UNREAD (12 << 20)
+
 #define ECHO(id) "{'jsonrpc':'2.0','id':" id ",'method':'echo'}"
 
 /* Writes this message, then answers. */
@@ -464,28 +467,21 @@ TEST(http_request_that_waits_for_a_full_session_is_answered_at_the_end)
     struct daemon *daemon =
         CONTROL_DAEMON(.mode = SETUP_HTTP,
                        .pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp'}",
-                       .limits = "'max_output_queue':65536,'drain_timeout_sec':1");
+                       .limits = "'max_output_queue':65536,'drain_timeout_sec':1", DEBUGGING);
     struct http *get = http_connect(daemon), *post = http_connect(daemon);
-    struct client *control = control_connect(daemon);
     const char *session = http_session(post);
-    int little = 4096;
-    ck_assert_int_eq(setsockopt(get->client->in, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
     listen_to(get, session, NULL);
     http_post(post, session,
-              "{'jsonrpc':'2.0','method':'notify','params':{'session':'s','n':3000,"
-              "'size':10000}}");
+              "{'jsonrpc':'2.0','method':'say_only','params':{'message':{'jsonrpc':'2.0',"
+              "'method':'note','params':'%s'}}}",
+              test_fill('x', UNREAD));
     http_expect(post, 202);
-    control_wait(control, "workers", "workers.0.held_for", "\"a queue\"");
+    daemon_wait_log(daemon,
+                    "worker=1 .*forwarding a message .id none, sessionId none. to client=3");
     http_post(post, session, ECHO("5"));
-    control_wait(control, "clients", "clients.2.held_for", "\"a queue\"");
+    control_wait(control_connect(daemon), "clients", "clients.2.held_for", "\"a queue\"");
     daemon_signal(daemon, SIGTERM);
-    http_status(post);
-    struct span event;
-    do
-        event = http_event(post);
-    while (json_get(event, "id").data == NULL);
-    /* Where the system has taken more of the stream, the reason is that its process exited. */
-    message_error(event, "5", -32000, "");
+    message_error(http_expect(post, 200), "5", -32000, "the session has ended");
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
@@ -509,7 +505,7 @@ static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, c
               "{'jsonrpc':'2.0','method':'say_only','params':{'message':{'jsonrpc':'2.0',"
               "'method':'notifications/progress','params':{'progressToken':'t','progress':1,"
               "'message':'%s'}}}}",
-              test_fill('x', 12 << 20));
+              test_fill('x', UNREAD));
     http_expect(c, 202);
     daemon_wait_log(daemon, "forwarding a message .id none, sessionId none. to client=");
     return pid;
