@@ -49,7 +49,8 @@ class Bus:
         self.socket = os.path.join(folder, "bus.sock")
         with open(config, "w", encoding="utf-8") as file:
             json.dump({"pools": [{"id": name, "command": command[0], "args": command[1:],
-                                  "protocol": "mcp", "instances": 2, **keys}
+                                  "protocol": "mcp", "instances": 2,
+                                  "busy_timeout_sec": 60, **keys}
                                  for name, (command, keys) in pools.items()]}, file)
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
