@@ -73,6 +73,7 @@ struct client *http_client(struct daemon *daemon)
 const char *http_ask(struct client *client, const char *head, const char *body)
 {
     struct text *text = test_text();
+    const char *answer;
 
     text_printf(text, "%sConnection: close\r\n", head);
     if (body != NULL)
@@ -82,8 +83,10 @@ const char *http_ask(struct client *client, const char *head, const char *body)
     while (client_read_before(client, deadline_usual()))
         ;
     ck_assert_msg(client->eof, "no end of the answer");
-    return test_format("%.*s", (int)client->input.len,
-                       client->input.len > 0 ? client->input.data : "");
+    answer = test_format("%.*s", (int)client->input.len,
+                         client->input.len > 0 ? client->input.data : "");
+    client_close(client);
+    return answer;
 }
 
 /* --- requests --- */

@@ -37,7 +37,7 @@ struct client *http_client(struct daemon *daemon);
 struct client *http_client_at(unsigned port);
 
 /* Sends a request that ends the connection: `head` has its line and fields, but for those of the
- * body, which may be NULL. Returns the whole answer. */
+ * body, which may be NULL. Returns the whole answer, and closes the client. */
 const char *http_ask(struct client *client, const char *head, const char *body);
 
 /* Sends a request; `fields` are whole lines, "" or NULL: none; body NULL: none. */
